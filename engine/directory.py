@@ -1,0 +1,140 @@
+"""The directory as frozen values: people, contact methods and rules, services, policies, schedules.
+
+One `Directory` is what was true at one revision; the worker keeps it until the revision moves.
+Never reads the clock, the database or the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from engine.models import Method, Urgency
+from engine.schedule import Schedule
+
+
+class TargetKind(StrEnum):
+    SCHEDULE = "schedule"
+    PERSON = "person"
+    CHANNEL = "channel"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whom a level pages. `ref` is the id of a schedule or person, or the name of a channel."""
+
+    kind: TargetKind
+    ref: int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    targets: tuple[Target, ...]
+    timeout: timedelta
+
+
+class OnExhaustion(StrEnum):
+    NOTIFY_ADMINS = "notify_admins"
+    REPEAT = "repeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One version of an escalation policy; an incident walks the version it opened under."""
+
+    id: int  # of the policy
+    version_id: int
+    name: str
+    levels: tuple[Level, ...]
+    repeat: int = 0  # extra passes
+    on_exhaustion: OnExhaustion = OnExhaustion.NOTIFY_ADMINS
+    ack_timeout: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContactMethod:
+    id: int
+    person_id: int
+    kind: Method
+    address: str  # in clear, in memory only: never logged
+    verified: bool
+    disabled_reason: str | None = None
+
+    @property
+    def usable(self) -> bool:
+        return self.verified and self.disabled_reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class ContactRule:
+    """ "SMS after 1 min": the method and the delay from the start of the level."""
+
+    method_id: int
+    delay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    id: int
+    name: str
+    slack_user_id: str | None
+    timezone: str
+    admin: bool
+    active: bool
+    methods: tuple[ContactMethod, ...] = ()
+    rules: Mapping[Urgency, tuple[ContactRule, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    id: int
+    name: str
+    policy_id: int | None
+    channel: str | None
+    group_by: tuple[str, ...] | None = None  # None: the source's own grouping; (): each key alone
+    group_window: timedelta | None = None
+    flap_window: timedelta = timedelta(minutes=2)  # docs/architecture.md: the fate of an incident
+    urgency: Mapping[str, Urgency] = field(default_factory=dict)  # by severity, or the raw word
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSchedule:
+    """A schedule with its id and name. `schedule` names people by the decimal text of their id."""
+
+    id: int
+    name: str
+    schedule: Schedule
+    people: tuple[int, ...] = ()
+    fallback: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    org_id: int
+    rev: int
+    people: Mapping[int, Person]
+    services: Mapping[int, Service]
+    policies: Mapping[int, Policy]  # the newest version, by policy id
+    schedules: Mapping[int, NamedSchedule]  # the version in force and its overrides, by schedule id
+    fallback: tuple[Target, ...] = ()
+    fallback_urls: Sequence[str] = ()
+
+    @property
+    def admins(self) -> tuple[int, ...]:
+        return tuple(p.id for p in self.people.values() if p.admin and p.active)
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """Who takes over, on which schedule, from when to when (half open)."""
+
+    id: int
+    schedule_id: int
+    kind: str  # replace_all, cover or add
+    person_id: int
+    covers_id: int | None
+    start_at: datetime
+    end_at: datetime
+    created_by: str = ""
