@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
-from typing import Any
+from typing import Any, Final
+
+ORG: Final = 1  # a self-hosted install has one organisation and never sees the word
 
 
 class Action(StrEnum):

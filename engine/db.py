@@ -1,0 +1,310 @@
+"""The two databases, and the whole list of differences between them.
+
+SQLite and PostgreSQL run the same statements. What differs stands here: how an engine is set up,
+how a list of values is bound, which insert can upsert, who may write when, and which errors will
+pass by themselves. Never holds a query of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from datetime import timedelta
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import asyncpg
+import sqlalchemy as sa
+import structlog
+from sqlalchemy import event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.types import TypeDecorator
+
+from engine.errors import Unavailable
+from engine.turnstile import Turnstile
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+Tx = AsyncConnection
+
+LOCK_TIMEOUT: Final = timedelta(seconds=3)
+STATEMENT_TIMEOUT: Final = timedelta(seconds=10)
+IDLE_TIMEOUT: Final = timedelta(seconds=10)  # a cancelled worker must not keep its row locks
+SQLITE_BUSY: Final = timedelta(seconds=5)  # then the sender is told 503 rather than kept waiting
+UNIT_TRIES: Final = 3
+
+# SQLSTATE codes. The unit is run again: serialization failure, deadlock, connection lost.
+AGAIN: Final = frozenset({"40001", "40P01"})
+# The sender is told to come back: lock and statement timeouts, read only, out of resources, going down.
+TRANSIENT: Final = ("08", "53", "55P03", "57", "25006", "58")
+SQLITE_TRANSIENT: Final = ("locked", "busy", "readonly", "full", "disk i/o", "unable to open")
+
+in_transaction: ContextVar[bool] = ContextVar("in_transaction", default=False)
+
+
+class Writer(IntEnum):
+    """Who writes first on SQLite when several wait: people, then pages, then the rest."""
+
+    RESPOND = 0
+    ESCALATE = 1
+    OUTCOME = 2
+    INGEST = 3
+    CARD = 4
+
+
+class Database:
+    """Transactions on one URL. `write` runs a unit of work, `snapshot` reads without waiting for writers."""
+
+    def __init__(self, url: str, *, pool_size: int = 10) -> None:
+        self.url = async_url(url)
+        self.is_sqlite = self.url.startswith("sqlite")
+        if self.is_sqlite:
+            self._writer, self._reader = _sqlite_engines(self.url)
+        else:
+            self._writer, self._reader = _postgresql_engines(self.url, pool_size)
+        # Why a turnstile: SQLite has one writer. Waiting in its busy handler is neither fair nor
+        # ranked; waiting here lets an ack pass a storm.
+        self._turnstile = Turnstile(len(Writer)) if self.is_sqlite else None
+
+    @property
+    def writer_engine(self) -> AsyncEngine:
+        return self._writer
+
+    async def write(self, unit: Callable[[Tx], Awaitable[T]], *, rank: Writer = Writer.OUTCOME) -> T:
+        """Run `unit` in one transaction, to its end even if the caller is cancelled.
+
+        The unit must be idempotent: a deadlock or a lost connection before the commit runs it
+        again. Raises Unavailable when the database cannot take it now.
+        """
+        task = asyncio.ensure_future(self._write(unit, rank))
+        return await finish(task)
+
+    async def _write(self, unit: Callable[[Tx], Awaitable[T]], rank: Writer) -> T:
+        for attempt in range(1, UNIT_TRIES + 1):
+            try:
+                return await self._write_once(unit, rank)
+            except (DBAPIError, PoolTimeout, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                if _again(error) and attempt < UNIT_TRIES:
+                    await asyncio.sleep(random.uniform(0.005, 0.05) * attempt)  # noqa: S311  # jitter
+                    continue
+                if is_transient(error):
+                    log.warning("db.unavailable", error=type(error).__name__, code=sqlstate(error))
+                    raise Unavailable from error
+                raise
+        raise Unavailable  # pragma: no cover  # the loop returns or raises
+
+    async def _write_once(self, unit: Callable[[Tx], Awaitable[T]], rank: Writer) -> T:
+        if self._turnstile is not None:
+            async with self._turnstile.turn(rank):
+                return await self._transact(unit)
+        return await self._transact(unit)
+
+    async def _transact(self, unit: Callable[[Tx], Awaitable[T]]) -> T:
+        async with self._writer.connect() as tx, tx.begin():
+            token = in_transaction.set(True)
+            try:
+                return await unit(tx)
+            finally:
+                in_transaction.reset(token)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Tx]:
+        """A read-only transaction; a write in it fails."""
+        try:
+            async with self._reader.connect() as tx, tx.begin():
+                yield tx
+        except (DBAPIError, PoolTimeout, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            if is_transient(error):
+                raise Unavailable from error
+            raise
+
+    async def close(self) -> None:
+        await self._reader.dispose()
+        await self._writer.dispose()
+
+
+async def finish(task: asyncio.Future[T]) -> T:
+    """Await `task` to its end; a cancellation is passed on only then, however often it comes.
+
+    Why: a cancelled unit of work may or may not have committed, and on SQLite a cancelled BEGIN
+    can leave a transaction that nobody owns.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.done():
+                break
+            cancelled = error
+        except Exception:  # noqa: BLE001,S110  # raised again by task.result() below
+            break
+    if cancelled is not None:
+        raise cancelled
+    return task.result()
+
+
+def async_url(url: str) -> str:
+    """The URL with the driver we use: postgresql:// and sqlite:/// as people write them."""
+    parsed = make_url(url)
+    backend = parsed.get_backend_name()
+    if backend not in {"sqlite", "postgresql"}:
+        raise ValueError("MIDWATCH_DATABASE_URL must begin with sqlite:/// or postgresql://")
+    driver = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}[backend]
+    return parsed.set(drivername=driver).render_as_string(hide_password=False)
+
+
+def _sqlite_engines(url: str) -> tuple[AsyncEngine, AsyncEngine]:
+    path = make_url(url).database
+    if not path or path == ":memory:":
+        raise ValueError("an in-memory SQLite database would forget every alert: name a file")
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    writer = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=SQLITE_BUSY.total_seconds())
+    reader = create_async_engine(url, pool_size=4, max_overflow=4)
+    _set_up_sqlite(writer, "BEGIN IMMEDIATE", query_only=False)
+    _set_up_sqlite(reader, "BEGIN", query_only=True)
+    return writer, reader
+
+
+def _set_up_sqlite(engine: AsyncEngine, begin: str, *, query_only: bool) -> None:
+    @event.listens_for(engine.sync_engine, "connect")
+    def connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves, below
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={SQLITE_BUSY // timedelta(milliseconds=1)}")
+        cursor.execute("PRAGMA journal_mode=WAL")
+        # Why FULL: 2xx promises durability; with NORMAL a power cut may roll back the last commits.
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute(f"PRAGMA query_only={'ON' if query_only else 'OFF'}")
+        cursor.close()
+
+    # Why BEGIN IMMEDIATE: a deferred transaction that reads and then writes fails at once when
+    # another writes (the busy timeout is not asked), and the driver's default loses updates.
+    @event.listens_for(engine.sync_engine, "begin")
+    def do_begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+
+def _postgresql_engines(url: str, pool_size: int) -> tuple[AsyncEngine, AsyncEngine]:
+    settings = {
+        "lock_timeout": str(LOCK_TIMEOUT // timedelta(milliseconds=1)),
+        "statement_timeout": str(STATEMENT_TIMEOUT // timedelta(milliseconds=1)),
+        "idle_in_transaction_session_timeout": str(IDLE_TIMEOUT // timedelta(milliseconds=1)),
+    }
+    arguments = {"server_settings": settings, "timeout": 5}
+    writer = create_async_engine(
+        url, pool_size=pool_size, max_overflow=0, pool_pre_ping=True, connect_args=arguments
+    )
+    reader = create_async_engine(
+        url,
+        pool_size=5,
+        max_overflow=5,
+        pool_pre_ping=True,
+        connect_args={
+            **arguments,
+            "server_settings": {**settings, "default_transaction_read_only": "on"},
+        },
+    )
+    return writer, reader
+
+
+# --- statements ------------------------------------------------------------------------------------
+
+
+def upsert(tx: Tx, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
+    """The dialect's insert; both have on_conflict_do_nothing and on_conflict_do_update."""
+    if tx.dialect.name == "sqlite":
+        return sqlite.insert(table)
+    return postgresql.insert(table)
+
+
+class _Array(TypeDecorator[Any]):
+    """A list in one parameter: an array on PostgreSQL, JSON text on SQLite."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def __init__(self, item: type[sa.BigInteger] | type[sa.Text]) -> None:
+        self.item = item
+        super().__init__()
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> Any:
+        if dialect.name == "sqlite":
+            return dialect.type_descriptor(sa.Text())
+        return dialect.type_descriptor(postgresql.ARRAY(self.item()))
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> Any:
+        return json.dumps(list(value)) if dialect.name == "sqlite" else list(value)
+
+
+class any_of(sa.sql.expression.ColumnElement[bool]):  # noqa: N801  # reads as an operator, like sa.and_
+    """`column` is one of `values`, as one parameter: one statement text for any length.
+
+    Why not IN: it is rendered anew for each length, and each length is another prepared statement.
+    """
+
+    inherit_cache = True
+    type = sa.Boolean()
+    _traverse_internals = [
+        ("column", sa.sql.visitors.InternalTraversal.dp_clauseelement),
+        ("values", sa.sql.visitors.InternalTraversal.dp_clauseelement),
+    ]
+
+    def __init__(self, column: sa.ColumnElement[Any], values: Sequence[int] | Sequence[str]) -> None:
+        item = sa.Text if isinstance(column.type, sa.Text) else sa.BigInteger
+        self.column = column
+        self.values = sa.bindparam(None, list(values), type_=_Array(item), unique=True)
+
+
+@compiles(any_of)
+def _any_of_array(element: any_of, compiler: Any, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} = ANY ({compiler.process(element.values, **kw)})"
+
+
+@compiles(any_of, "sqlite")
+def _any_of_json(element: any_of, compiler: Any, **kw: Any) -> str:
+    column, values = compiler.process(element.column, **kw), compiler.process(element.values, **kw)
+    return f"{column} IN (SELECT value FROM json_each({values}))"
+
+
+# --- errors ----------------------------------------------------------------------------------------
+
+
+def sqlstate(error: BaseException) -> str:
+    """The SQLSTATE of a PostgreSQL error, the message's kind on SQLite, else nothing."""
+    original = getattr(error, "orig", error)
+    code = getattr(original, "sqlstate", None) or getattr(original.__cause__, "sqlstate", None)
+    return str(code or "")
+
+
+def _again(error: BaseException) -> bool:
+    if sqlstate(error) in AGAIN:
+        return True
+    # a connection that died before the commit: nothing was stored (its COMMIT is idempotent to repeat)
+    return isinstance(error, DBAPIError) and error.connection_invalidated
+
+
+def is_transient(error: BaseException) -> bool:
+    """Will it pass by itself, so that the sender should come back?"""
+    if isinstance(error, (OSError, PoolTimeout, TimeoutError)):
+        return True
+    code = sqlstate(error)
+    if code:
+        return code in AGAIN or code.startswith(TRANSIENT)
+    if isinstance(error, asyncpg.InterfaceError):
+        return True
+    if isinstance(error, DBAPIError):
+        words = str(error.orig).lower()
+        return error.connection_invalidated or any(word in words for word in SQLITE_TRANSIENT)
+    return False
