@@ -1,0 +1,61 @@
+"""From a schedule back to the mapping it was read from: for the database, and for `export`.
+
+Never leaves anything out: `parse_schedule(dump_schedule(schedule))` equals the schedule.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from engine.schedule.model import Layer, Restriction, Schedule, ScheduleOverride
+
+
+def dump_schedule(schedule: Schedule) -> dict[str, Any]:
+    """Plain lists, mappings, text and numbers, fit for JSON and YAML."""
+    return {
+        "timezone": schedule.timezone,
+        "layers": [_layer(layer) for layer in schedule.layers],
+        "overrides": [_override(override) for override in schedule.overrides],
+        "holidays": [{"date": day.isoformat(), "name": name} for day, name in schedule.holidays.items()],
+        "fallback": schedule.fallback,
+    }
+
+
+def _layer(layer: Layer) -> dict[str, Any]:
+    return {
+        "name": layer.name,
+        "users": [entry[0] if len(entry) == 1 else list(entry) for entry in layer.users],
+        "start": _wall(layer.start),
+        "rotation": {"every": layer.rotation.every, "unit": layer.rotation.unit.value},
+        "until": None if layer.until is None else _wall(layer.until),
+        "restrictions": [_restriction(restriction) for restriction in layer.restrictions],
+        "skip_holidays": layer.skip_holidays,
+    }
+
+
+def _restriction(restriction: Restriction) -> dict[str, Any]:
+    return {
+        "days": [day.word for day in sorted(restriction.days)],
+        "from": f"{restriction.opens:%H:%M}",
+        "to": f"{restriction.closes:%H:%M}",
+    }
+
+
+def _override(override: ScheduleOverride) -> dict[str, Any]:
+    covers = {} if override.covers is None else {"covers": override.covers}
+    return {
+        "kind": override.kind.value,
+        "user": override.user,
+        **covers,
+        "start": _instant(override.start),
+        "end": _instant(override.end),
+    }
+
+
+def _wall(wall: datetime) -> str:
+    return wall.isoformat(timespec="seconds" if wall.second else "minutes")
+
+
+def _instant(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
