@@ -1,0 +1,161 @@
+"""Schedules as rows: a name, a version for every change, and overrides.
+
+Never changes a version: who was on call last Tuesday stays true.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import sqlalchemy as sa
+import structlog
+
+from engine.db import Tx, upsert
+from engine.directory import NamedSchedule, Override
+from engine.errors import BadInput
+from engine.schedule import OverrideKind, Schedule, ScheduleOverride, parse_schedule, with_overrides
+from engine.schema import overrides, schedule_versions, schedules
+
+log = structlog.get_logger(__name__)
+
+RECENT: Final = timedelta(days=1)  # ended overrides are kept that long: "since when" looks back at them
+
+
+async def read_schedules(tx: Tx, org_id: int, now: datetime) -> dict[int, NamedSchedule]:
+    """The version in force at `now` of each schedule that was not deleted, with its overrides, by id."""
+    taken = await _overrides_by_schedule(tx, org_id, now)
+    found: dict[int, NamedSchedule] = {}
+    for row in await tx.execute(_in_force(org_id, now)):
+        # Why not raise: one schedule that cannot be read must not stop the others; its level falls back.
+        try:
+            plain = parse_schedule(row.definition)
+        except BadInput as error:
+            log.error("schedule.unreadable", schedule=row.name, error=str(error))  # noqa: TRY400  # said
+            continue
+        found[row.schedule_id] = named(
+            row.schedule_id, row.name, with_overrides(plain, map(_taken, taken[row.schedule_id]))
+        )
+    return found
+
+
+def named(schedule_id: int, name: str, schedule: Schedule) -> NamedSchedule:
+    """The schedule with the ids of those in its layers, in the order of their first turns."""
+    users = [user for layer in schedule.layers for entry in layer.users for user in entry]
+    fallback = None if schedule.fallback is None else int(schedule.fallback)
+    return NamedSchedule(schedule_id, name, schedule, tuple(map(int, dict.fromkeys(users))), fallback)
+
+
+async def name_schedule(tx: Tx, org_id: int, name: str) -> int:
+    """The id of the schedule of this name, made or brought back if need be."""
+    insert = upsert(tx, schedules).values(org_id=org_id, name=name)
+    statement = insert.on_conflict_do_update(index_elements=["org_id", "name"], set_={"deleted_at": None})
+    return int((await tx.execute(statement.returning(schedules.c.id))).scalar_one())
+
+
+async def append_schedule(
+    tx: Tx, org_id: int, schedule_id: int, definition: Mapping[str, Any], now: datetime
+) -> None:
+    """Store a new version that is in force from `now` on."""
+    await tx.execute(
+        sa.insert(schedule_versions).values(
+            org_id=org_id,
+            schedule_id=schedule_id,
+            effective_from=now,
+            definition=definition,
+            created_at=now,
+        )
+    )
+
+
+async def read_overrides(
+    tx: Tx, org_id: int, *, after: datetime, schedule_id: int | None = None
+) -> list[Override]:
+    """Those not cancelled that end after `after`, in the order of their creation."""
+    statement = sa.select(overrides).where(
+        overrides.c.org_id == org_id, overrides.c.cancelled_at.is_(None), overrides.c.end_at > after
+    )
+    if schedule_id is not None:
+        statement = statement.where(overrides.c.schedule_id == schedule_id)
+    return [_override(row) for row in await tx.execute(statement.order_by(overrides.c.id))]
+
+
+async def insert_override(tx: Tx, org_id: int, override: Override, now: datetime) -> int:
+    statement = sa.insert(overrides).values(
+        org_id=org_id,
+        schedule_id=override.schedule_id,
+        kind=override.kind,
+        person_id=override.person_id,
+        covers_id=override.covers_id,
+        start_at=override.start_at,
+        end_at=override.end_at,
+        created_by=override.created_by,
+        created_at=now,
+    )
+    return int((await tx.execute(statement.returning(overrides.c.id))).scalar_one())
+
+
+async def cancel_override(tx: Tx, org_id: int, override_id: int, now: datetime) -> Override | None:
+    """Mark it cancelled; None if there is none, or if it was cancelled or had ended before."""
+    row = (
+        await tx.execute(
+            sa.update(overrides)
+            .where(overrides.c.org_id == org_id, overrides.c.id == override_id)
+            .where(overrides.c.cancelled_at.is_(None), overrides.c.end_at > now)
+            .values(cancelled_at=now)
+            .returning(*overrides.c)
+        )
+    ).first()
+    return None if row is None else _override(row)
+
+
+def _in_force(org_id: int, now: datetime) -> sa.Select[Any]:
+    age = sa.func.row_number().over(
+        partition_by=schedule_versions.c.schedule_id,
+        order_by=(schedule_versions.c.effective_from.desc(), schedule_versions.c.id.desc()),
+    )
+    ranked = (
+        sa.select(
+            schedule_versions.c.schedule_id,
+            schedule_versions.c.definition,
+            schedules.c.name,
+            age.label("age"),
+        )
+        .join(schedules, schedules.c.id == schedule_versions.c.schedule_id)
+        .where(schedule_versions.c.org_id == org_id, schedule_versions.c.effective_from <= now)
+        .where(schedules.c.deleted_at.is_(None))
+        .subquery()
+    )
+    return sa.select(ranked).where(ranked.c.age == 1).order_by(ranked.c.schedule_id)
+
+
+async def _overrides_by_schedule(tx: Tx, org_id: int, now: datetime) -> dict[int, list[Override]]:
+    taken: dict[int, list[Override]] = defaultdict(list)
+    for override in await read_overrides(tx, org_id, after=now - RECENT):
+        taken[override.schedule_id].append(override)
+    return taken
+
+
+def _taken(override: Override) -> ScheduleOverride:
+    return ScheduleOverride(
+        OverrideKind(override.kind),
+        str(override.person_id),
+        override.start_at,
+        override.end_at,
+        None if override.covers_id is None else str(override.covers_id),
+    )
+
+
+def _override(row: Any) -> Override:
+    return Override(
+        id=row.id,
+        schedule_id=row.schedule_id,
+        kind=row.kind,
+        person_id=row.person_id,
+        covers_id=row.covers_id,
+        start_at=row.start_at,
+        end_at=row.end_at,
+        created_by=row.created_by,
+    )
