@@ -354,6 +354,7 @@ class Retry:
 
     reason: str
     after: timedelta | None = None  # None: the pipeline's own delays
+    down: bool = False  # the provider refuses us altogether (credentials): no use asking it again soon
 
 
 @dataclass(frozen=True, slots=True)
