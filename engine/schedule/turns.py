@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from engine.schedule.model import Layer, Unit
-from engine.schedule.walltime import LARGEST_JUMP, furthest_wall, to_instant, to_wall
+from engine.schedule.walltime import LARGEST_JUMP, to_instant, to_wall
 
 _LENGTHS = {
     Unit.HOUR: timedelta(hours=1),
@@ -22,7 +22,11 @@ _LENGTHS = {
 
 def turn_at(layer: Layer, zone: ZoneInfo, t: datetime) -> int | None:
     """The highest-numbered turn that has begun at `t`; None before the first."""
-    turn = _turn_by_wall(layer, furthest_wall(t, zone))
+    turn = _turn_by_wall(layer, to_wall(t, zone))
+    # Why both ways: after the clock was set back turns have begun that lie ahead on it, and after
+    # it was set forward turns have not begun that lie behind.
+    while to_instant(_begin(layer, turn + 1), zone) <= t:
+        turn += 1
     while turn >= 0 and to_instant(_begin(layer, turn), zone) > t:
         turn -= 1
     return turn if turn >= 0 else None

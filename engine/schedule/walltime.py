@@ -12,8 +12,6 @@ from zoneinfo import ZoneInfo
 # an instant by its local time is looked up this far to both sides.
 LARGEST_JUMP = timedelta(days=2)
 
-_DAY = timedelta(days=1)
-
 
 def to_instant(wall: datetime, zone: ZoneInfo) -> datetime:
     """A time that comes twice is its first; one that the clock jumps over takes the offset before."""
@@ -22,12 +20,3 @@ def to_instant(wall: datetime, zone: ZoneInfo) -> datetime:
 
 def to_wall(instant: datetime, zone: ZoneInfo) -> datetime:
     return instant.astimezone(zone).replace(tzinfo=None, fold=0)
-
-
-def furthest_wall(instant: datetime, zone: ZoneInfo) -> datetime:
-    """The latest local time that may have been reached: clocks that were set back had shown more."""
-    return max(
-        to_wall(instant, zone),
-        to_wall(instant - _DAY, zone) + _DAY,
-        to_wall(instant - LARGEST_JUMP, zone) + LARGEST_JUMP,
-    )
