@@ -338,6 +338,7 @@ incidents = Table(
     _int("level", default=0),
     _at("level_started_at"),  # when `level` was paged; empty: its `escalate` has yet to fire
     Column("reached", sa.Boolean, nullable=False, default=False),  # did this pass reach a person
+    _int("links"),  # how far down the fallback chain this round has paged
     _json("reassigned_to", nullable=True),
     _ref("policy_version_id", "policy_versions", nullable=True),
     _int("open_alerts", default=0),

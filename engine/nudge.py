@@ -1,0 +1,97 @@
+"""Wakes workers early: an event in this process, NOTIFY to the others on PostgreSQL.
+
+A nudge carries no data and may be lost: it only shortens the wait, the row is the truth. Never
+sent inside a transaction, where NOTIFY takes one database-wide lock until the commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final
+
+import asyncpg
+import structlog
+from sqlalchemy.engine import make_url
+
+from engine.db import Database
+
+log = structlog.get_logger(__name__)
+
+CHANNEL: Final = "midwatch_timers"
+AT_MOST_EVERY: Final = timedelta(milliseconds=5)
+RECONNECT: Final = (0.2, 1.0, 5.0)  # seconds, the last one for ever
+
+
+class Nudge:
+    """`nudge()` after a commit that armed a timer; subscribers are called in this process at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._dsn = None if database.is_sqlite else _dsn(database.url)
+        self._subscribers: list[Callable[[], None]] = []
+        self._pending = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        self._subscribers.append(wake)
+
+    def __call__(self) -> None:
+        for wake in self._subscribers:
+            wake()
+        self._pending.set()
+
+    async def start(self) -> None:
+        if self._dsn is not None:
+            self._task = asyncio.create_task(self._run(self._dsn), name="nudge")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def _run(self, dsn: dict[str, Any]) -> None:
+        failures = 0
+        while True:
+            try:
+                await self._exchange(dsn)
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                wait = RECONNECT[min(failures, len(RECONNECT) - 1)]
+                failures += 1
+                log.warning("nudge.lost", error=type(error).__name__, again_in_s=wait)
+                await asyncio.sleep(wait)
+            else:
+                failures = 0
+
+    async def _exchange(self, dsn: dict[str, Any]) -> None:
+        connection = await asyncpg.connect(**dsn, timeout=5)
+        gone = asyncio.Event()
+        connection.add_termination_listener(lambda *_: gone.set())
+        try:
+            await connection.add_listener(CHANNEL, self._heard)
+            while not gone.is_set():
+                await self._pending.wait()
+                self._pending.clear()
+                await connection.execute(f"NOTIFY {CHANNEL}")
+                await asyncio.sleep(AT_MOST_EVERY.total_seconds())
+        finally:
+            connection.terminate()
+
+    def _heard(self, connection: Any, pid: int, _channel: str, _payload: str) -> None:
+        if pid != connection.get_server_pid():
+            for wake in self._subscribers:
+                wake()
+
+
+def _dsn(url: str) -> dict[str, Any]:
+    parsed = make_url(url)
+    return {
+        "user": parsed.username,
+        "password": parsed.password or None,
+        "host": parsed.query.get("host") or parsed.host,
+        "port": parsed.port,
+        "database": parsed.database,
+    }

@@ -1,0 +1,309 @@
+"""Alert rows and the dedup keys that are locked before them. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from engine.db import Tx, any_of, upsert
+from engine.models import Alert, AlertStatus, Link, Severity, Urgency
+from engine.schema import OPEN, alerts, dedup_keys
+
+Key = tuple[int, str]  # service id, dedup key
+
+
+@dataclass(frozen=True, slots=True)
+class DedupKey:
+    """What is remembered of a key while no alert is open for it."""
+
+    service_id: int
+    dedup_key: str
+    last_started_at: datetime | None = None
+    last_ended_at: datetime | None = None
+    end_arrived_at: datetime | None = None
+    last_severity: str | None = None
+    last_incident_id: int | None = None
+    ended_by: str | None = None
+
+
+def _alert(row: Any) -> Alert:
+    return Alert(
+        id=row.id,
+        incident_id=row.incident_id,
+        service_id=row.service_id,
+        dedup_key=row.dedup_key,
+        source_group=row.source_group,
+        status=AlertStatus(row.status),
+        severity=None if row.severity is None else Severity(row.severity),
+        raw_severity=row.raw_severity,
+        urgency=Urgency(row.urgency),
+        summary=row.summary,
+        labels=row.labels,
+        links=tuple(Link(one["url"], one["text"]) for one in row.links),
+        event_count=row.event_count,
+        flap_count=row.flap_count,
+        started_at=row.started_at,
+        first_seen_at=row.first_seen_at,
+        last_seen_at=row.last_seen_at,
+        resolved_at=row.resolved_at,
+    )
+
+
+async def lock_keys(tx: Tx, org_id: int, keys: Sequence[Key]) -> dict[Key, DedupKey]:
+    """Make and lock the rows of these keys, sorted, so that no two batches wait for each other."""
+    if not keys:
+        return {}
+    statement = upsert(tx, dedup_keys)
+    rows = await tx.execute(
+        statement.on_conflict_do_update(
+            index_elements=["org_id", "service_id", "dedup_key"],
+            set_={"org_id": statement.excluded.org_id},  # changes nothing, and so takes the lock
+        ).returning(dedup_keys),
+        [{"org_id": org_id, "service_id": s, "dedup_key": k} for s, k in sorted(keys)],
+    )
+    return {(row.service_id, row.dedup_key): DedupKey(*row[1:]) for row in rows}
+
+
+async def remember(tx: Tx, org_id: int, ended: Sequence[DedupKey]) -> None:
+    """Keep the last start and end of keys; their rows are locked already."""
+    if ended:
+        await tx.execute(
+            sa.update(dedup_keys)
+            .where(
+                dedup_keys.c.org_id == org_id,
+                dedup_keys.c.service_id == sa.bindparam("of_service"),
+                dedup_keys.c.dedup_key == sa.bindparam("of_key"),
+            )
+            .values(
+                {
+                    name: sa.bindparam(name, type_=dedup_keys.c[name].type)
+                    for name in (
+                        "last_started_at",
+                        "last_ended_at",
+                        "end_arrived_at",
+                        "last_severity",
+                        "last_incident_id",
+                        "ended_by",
+                    )
+                }
+            ),
+            [
+                {
+                    "of_service": one.service_id,
+                    "of_key": one.dedup_key,
+                    "last_started_at": one.last_started_at,
+                    "last_ended_at": one.last_ended_at,
+                    "end_arrived_at": one.end_arrived_at,
+                    "last_severity": one.last_severity,
+                    "last_incident_id": one.last_incident_id,
+                    "ended_by": one.ended_by,
+                }
+                for one in ended
+            ],
+        )
+
+
+async def open_by_key(tx: Tx, org_id: int, keys: Sequence[Key]) -> dict[Key, Alert]:
+    if not keys:
+        return {}
+    wanted = set(keys)
+    rows = await tx.execute(
+        sa.select(alerts).where(
+            alerts.c.org_id == org_id,
+            any_of(alerts.c.service_id, sorted({service for service, _ in keys})),
+            any_of(alerts.c.dedup_key, sorted({key for _, key in keys})),
+            OPEN,
+        )
+    )
+    found = {(row.service_id, row.dedup_key): _alert(row) for row in rows}
+    return {key: alert for key, alert in found.items() if key in wanted}
+
+
+async def of_source_groups(
+    tx: Tx, org_id: int, service_id: int, groups: Sequence[str]
+) -> list[tuple[str, str, datetime | None]]:
+    """(source group, dedup key, start) of every alert open under these raw group keys."""
+    rows = await tx.execute(
+        sa.select(alerts.c.source_group, alerts.c.dedup_key, alerts.c.started_at).where(
+            alerts.c.org_id == org_id,
+            alerts.c.service_id == service_id,
+            any_of(alerts.c.source_group, groups),
+            OPEN,
+        )
+    )
+    return [(row.source_group, row.dedup_key, row.started_at) for row in rows]
+
+
+async def last_of_incidents(
+    tx: Tx, org_id: int, incident_ids: Sequence[int], keys: Sequence[Key]
+) -> dict[Key, Alert]:
+    """The newest closed alert of each key within these incidents."""
+    if not keys or not incident_ids:
+        return {}
+    wanted = set(keys)
+    rows = await tx.execute(
+        sa.select(alerts)
+        .where(
+            alerts.c.org_id == org_id,
+            any_of(alerts.c.incident_id, incident_ids),
+            any_of(alerts.c.dedup_key, sorted({key for _, key in keys})),
+        )
+        .order_by(alerts.c.id)
+    )
+    found = {(row.service_id, row.dedup_key): _alert(row) for row in rows}
+    return {key: alert for key, alert in found.items() if key in wanted}
+
+
+async def of_incident(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Alert]:
+    rows = await tx.execute(
+        sa.select(alerts)
+        .where(alerts.c.org_id == org_id, any_of(alerts.c.incident_id, incident_ids))
+        .order_by(alerts.c.last_seen_at.desc(), alerts.c.id.desc())
+    )
+    return [_alert(row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class NewAlert:
+    service_id: int
+    incident_id: int
+    dedup_key: str
+    source_group: str | None
+    severity: str | None
+    raw_severity: str
+    urgency: str
+    summary: str
+    labels: dict[str, str]
+    links: list[dict[str, str]]
+    event_count: int
+    started_at: datetime | None
+
+
+async def insert(tx: Tx, org_id: int, new: Sequence[NewAlert], now: datetime) -> dict[Key, int]:
+    """Insert; a key whose alert another transaction opened meanwhile is missing from the answer."""
+    if not new:
+        return {}
+    statement = (
+        upsert(tx, alerts)
+        .on_conflict_do_nothing(index_elements=["org_id", "service_id", "dedup_key"], index_where=OPEN)
+        .returning(alerts.c.id, alerts.c.service_id, alerts.c.dedup_key)
+    )
+    rows = await tx.execute(
+        statement,
+        [
+            {
+                "org_id": org_id,
+                "service_id": one.service_id,
+                "incident_id": one.incident_id,
+                "dedup_key": one.dedup_key,
+                "source_group": one.source_group,
+                "status": AlertStatus.FIRING.value,
+                "severity": one.severity,
+                "raw_severity": one.raw_severity,
+                "urgency": one.urgency,
+                "summary": one.summary,
+                "labels": one.labels,
+                "links": one.links,
+                "event_count": one.event_count,
+                "started_at": one.started_at,
+                "first_seen_at": now,
+                "last_seen_at": now,
+            }
+            for one in new
+        ],
+    )
+    return {(row.service_id, row.dedup_key): row.id for row in rows}
+
+
+async def repeat(tx: Tx, org_id: int, ids: Sequence[int], times: int, now: datetime) -> set[int]:
+    """Count `times` more events on alerts that are still open; returns those that were."""
+    rows = await tx.execute(
+        sa.update(alerts)
+        .where(alerts.c.org_id == org_id, any_of(alerts.c.id, sorted(ids)), OPEN)
+        .values(event_count=alerts.c.event_count + times, last_seen_at=now)
+        .returning(alerts.c.id)
+    )
+    return set(rows.scalars())
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """What an event changes on an alert that it repeats or takes up again."""
+
+    alert_id: int
+    times: int
+    flaps: int
+    severity: str | None
+    raw_severity: str
+    urgency: str
+    summary: str
+    started_at: datetime | None
+
+
+async def refresh(tx: Tx, rows: Sequence[Refresh], now: datetime) -> None:
+    """Firing (again), with the newest words of the source."""
+    if rows:
+        await tx.execute(
+            sa.update(alerts)
+            .where(alerts.c.id == sa.bindparam("of_id"))
+            .values(
+                status=AlertStatus.FIRING.value,
+                resolved_at=None,
+                resolved_by=None,
+                event_count=alerts.c.event_count + sa.bindparam("times"),
+                flap_count=alerts.c.flap_count + sa.bindparam("flaps"),
+                severity=sa.bindparam("new_severity", type_=sa.Text),
+                raw_severity=sa.bindparam("new_raw", type_=sa.Text),
+                urgency=sa.bindparam("new_urgency", type_=sa.Text),
+                summary=sa.bindparam("new_summary", type_=sa.Text),
+                started_at=sa.bindparam("new_start", type_=alerts.c.started_at.type),
+                last_seen_at=now,
+            ),
+            [
+                {
+                    "of_id": one.alert_id,
+                    "times": one.times,
+                    "flaps": one.flaps,
+                    "new_severity": one.severity,
+                    "new_raw": one.raw_severity,
+                    "new_urgency": one.urgency,
+                    "new_summary": one.summary,
+                    "new_start": one.started_at,
+                }
+                for one in rows
+            ],
+        )
+
+
+async def resolve(tx: Tx, org_id: int, ids: Sequence[int], by: str, now: datetime) -> None:
+    if ids:
+        await tx.execute(
+            sa.update(alerts)
+            .where(alerts.c.org_id == org_id, any_of(alerts.c.id, ids), OPEN)
+            .values(status=AlertStatus.RESOLVED.value, resolved_at=now, resolved_by=by, last_seen_at=now)
+        )
+
+
+async def close_all(tx: Tx, org_id: int, incident_ids: Sequence[int], by: str, now: datetime) -> list[Alert]:
+    """Close what is open on these incidents, and say which; their keys' memory is the caller's."""
+    rows = await tx.execute(
+        sa.update(alerts)
+        .where(alerts.c.org_id == org_id, any_of(alerts.c.incident_id, incident_ids), OPEN)
+        .values(status=AlertStatus.RESOLVED.value, resolved_at=now, resolved_by=by)
+        .returning(alerts)
+    )
+    return [_alert(row) for row in rows]
+
+
+async def keys_of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Key]:
+    """The keys of the alerts open on these incidents."""
+    rows = await tx.execute(
+        sa.select(alerts.c.service_id, alerts.c.dedup_key).where(
+            alerts.c.org_id == org_id, any_of(alerts.c.incident_id, incident_ids), OPEN
+        )
+    )
+    return [(row.service_id, row.dedup_key) for row in rows]

@@ -1,0 +1,310 @@
+"""Incident rows: read, lock, insert, save, number. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from engine.db import Tx, any_of, upsert
+from engine.directory import Target, TargetKind
+from engine.escalation.fate import Fate, Kept
+from engine.models import Actor, IncidentStatus, TimerKind, Urgency, Via
+from engine.schema import OPEN, counters, incidents
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An incident row; everything that `decide` moves is its `fate`."""
+
+    id: int
+    org_id: int
+    number: int | None
+    service_id: int
+    group_key: str
+    title: str
+    policy_version_id: int | None
+    opened_at: datetime
+    last_joined_at: datetime
+    last_paged_at: datetime | None
+    alert_count: int
+    fate: Fate
+
+
+@dataclass(frozen=True, slots=True)
+class NewIncident:
+    service_id: int
+    group_key: str
+    title: str
+    fate: Fate
+    severity: str | None
+    raw_severity: str
+    opened_at: datetime
+    alert_count: int
+    truncated: int = 0
+    opened_by: str = ""
+    last_paged_at: datetime | None = None
+
+
+SEVERITY_WEIGHT = {"info": 1, "warning": 2, "error": 3, "critical": 4}
+SEVERITY_WORD = {weight: word for word, weight in SEVERITY_WEIGHT.items()}
+UNKNOWN_WEIGHT = 3  # an unknown word pages like an error
+
+
+def _incident(row: Any) -> Incident:
+    return Incident(
+        id=row.id,
+        org_id=row.org_id,
+        number=row.number,
+        service_id=row.service_id,
+        group_key=row.group_key,
+        title=row.title,
+        policy_version_id=row.policy_version_id,
+        opened_at=row.opened_at,
+        last_joined_at=row.last_joined_at,
+        last_paged_at=row.last_paged_at,
+        alert_count=row.alert_count,
+        fate=_fate(row),
+    )
+
+
+def _fate(row: Any) -> Fate:
+    weight = SEVERITY_WEIGHT.get(row.severity or "", UNKNOWN_WEIGHT)
+    return Fate(
+        status=IncidentStatus(row.status),
+        urgency=Urgency(row.urgency),
+        severity=weight,
+        epoch=row.epoch,
+        round=row.round,
+        pass_=row._mapping["pass"],
+        level=row.level,
+        level_started_at=row.level_started_at,
+        reached=row.reached,
+        links=row.links,
+        reassigned_to=_target(row.reassigned_to),
+        open_alerts=row.open_alerts,
+        acknowledged_at=row.acknowledged_at,
+        acknowledged_by=_actor(row.acknowledged_name, row.acknowledged_via, row.acknowledged_by),
+        snoozed_until=row.snoozed_until,
+        held_until=row.held_until,
+        resolved_at=row.resolved_at,
+        resolved_by=_actor(row.resolved_by, row.resolved_via, None),
+        kept=_kept(row),
+        merged_into=row.merged_into,
+    )
+
+
+def _target(stored: Any) -> Target | None:
+    return None if stored is None else Target(TargetKind(stored["kind"]), stored["ref"])
+
+
+def _actor(name: str | None, via: str | None, person_id: int | None) -> Actor | None:
+    return None if name is None or via is None else Actor(name, Via(via), person_id)
+
+
+def _kept(row: Any) -> Kept | None:
+    if row.kept_status is None:
+        return None
+    timer = None if row.kept_timer is None else TimerKind(row.kept_timer)
+    return Kept(IncidentStatus(row.kept_status), timer, row.kept_left)
+
+
+def fate_columns(fate: Fate) -> dict[str, Any]:
+    """The columns of a fate; `severity` is written by whoever knows the word."""
+    ack, resolve, kept = fate.acknowledged_by, fate.resolved_by, fate.kept
+    target = fate.reassigned_to
+    return {
+        "status": fate.status.value,
+        "urgency": fate.urgency.value,
+        "epoch": fate.epoch,
+        "round": fate.round,
+        "pass": fate.pass_,
+        "level": fate.level,
+        "level_started_at": fate.level_started_at,
+        "reached": fate.reached,
+        "links": fate.links,
+        "reassigned_to": None if target is None else {"kind": target.kind.value, "ref": target.ref},
+        "open_alerts": fate.open_alerts,
+        "acknowledged_at": fate.acknowledged_at,
+        "acknowledged_by": ack.person_id if ack else None,
+        "acknowledged_name": ack.name if ack else None,
+        "acknowledged_via": ack.via.value if ack else None,
+        "snoozed_until": fate.snoozed_until,
+        "held_until": fate.held_until,
+        "resolved_at": fate.resolved_at,
+        "resolved_by": resolve.name if resolve else None,
+        "resolved_via": resolve.via.value if resolve else None,
+        "kept_status": kept.status.value if kept else None,
+        "kept_timer": kept.timer.value if kept and kept.timer else None,
+        "kept_left": kept.left if kept else None,
+        "merged_into": fate.merged_into,
+    }
+
+
+async def read(tx: Tx, ids: Sequence[int]) -> list[Incident]:
+    rows = await tx.execute(sa.select(incidents).where(any_of(incidents.c.id, ids)).order_by(incidents.c.id))
+    return [_incident(row) for row in rows]
+
+
+async def lock(tx: Tx, ids: Sequence[int], *, skip_locked: bool = False) -> list[Incident]:
+    """Lock these incidents, in order of id: one order everywhere, hence no deadlocks."""
+    if not ids:
+        return []
+    rows = await tx.execute(
+        sa.select(incidents)
+        .where(any_of(incidents.c.id, sorted(ids)))
+        .order_by(incidents.c.id)
+        .with_for_update(skip_locked=skip_locked)
+    )
+    return [_incident(row) for row in rows]
+
+
+async def lock_shared(tx: Tx, ids: Sequence[int]) -> dict[int, Incident]:
+    """Nobody changes these until the transaction ends; others may read them just so."""
+    rows = await tx.execute(
+        sa.select(incidents)
+        .where(any_of(incidents.c.id, sorted(ids)))
+        .order_by(incidents.c.id)
+        .with_for_update(read=True)
+    )
+    return {row.id: _incident(row) for row in rows}
+
+
+async def id_of(tx: Tx, org_id: int, number: int) -> int | None:
+    found = await tx.scalar(
+        sa.select(incidents.c.id).where(incidents.c.org_id == org_id, incidents.c.number == number)
+    )
+    return None if found is None else int(found)
+
+
+async def open_by_group(
+    tx: Tx, org_id: int, services: Sequence[int], group_keys: Sequence[str]
+) -> dict[tuple[int, str], int]:
+    """The open incident of each (service, group key)."""
+    if not group_keys:
+        return {}
+    rows = await tx.execute(
+        sa.select(incidents.c.id, incidents.c.service_id, incidents.c.group_key).where(
+            incidents.c.org_id == org_id,
+            any_of(incidents.c.service_id, services),
+            any_of(incidents.c.group_key, group_keys),
+            OPEN,
+        )
+    )
+    return {(row.service_id, row.group_key): row.id for row in rows}
+
+
+async def insert(tx: Tx, org_id: int, new: Sequence[NewIncident]) -> dict[tuple[int, str], int]:
+    """Insert; a group that another transaction opened meanwhile is missing from the answer."""
+    if not new:
+        return {}
+    statement = (
+        upsert(tx, incidents)
+        .on_conflict_do_nothing(index_elements=["org_id", "service_id", "group_key"], index_where=OPEN)
+        .returning(incidents.c.id, incidents.c.service_id, incidents.c.group_key)
+    )
+    rows = await tx.execute(statement, [_columns(org_id, one) for one in new])
+    return {(row.service_id, row.group_key): row.id for row in rows}
+
+
+def _columns(org_id: int, new: NewIncident) -> dict[str, Any]:
+    return {
+        "org_id": org_id,
+        "service_id": new.service_id,
+        "group_key": new.group_key,
+        "title": new.title,
+        "severity": new.severity,
+        "raw_severity": new.raw_severity,
+        "alert_count": new.alert_count,
+        "truncated": new.truncated,
+        "opened_by": new.opened_by,
+        "opened_at": new.opened_at,
+        "last_joined_at": new.opened_at,
+        "last_paged_at": new.last_paged_at,
+        **fate_columns(new.fate),
+    }
+
+
+async def save_fates(tx: Tx, changed: Iterable[Incident]) -> None:
+    rows = [{"of_id": one.id, **fate_columns(one.fate)} for one in changed]
+    if rows:
+        columns = {
+            name: sa.bindparam(name, type_=incidents.c[name].type) for name in rows[0] if name != "of_id"
+        }
+        statement = sa.update(incidents).where(incidents.c.id == sa.bindparam("of_id")).values(columns)
+        await tx.execute(statement, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What a batch adds to an incident that was open already."""
+
+    incident_id: int
+    joined: int = 0
+    last_joined_at: datetime | None = None
+    severity: str | None = None
+    raw_severity: str | None = None
+    truncated: int | None = None
+
+
+async def count(tx: Tx, counts: Sequence[Count]) -> None:
+    for one in counts:
+        values: dict[str, Any] = {}
+        if one.joined:
+            values["alert_count"] = incidents.c.alert_count + one.joined
+        if one.last_joined_at is not None:
+            values["last_joined_at"] = one.last_joined_at
+        if one.raw_severity is not None:
+            values |= {"severity": one.severity, "raw_severity": one.raw_severity}
+        if one.truncated is not None:
+            values["truncated"] = one.truncated
+        if values:
+            await tx.execute(sa.update(incidents).where(incidents.c.id == one.incident_id).values(values))
+
+
+async def seal(tx: Tx, incident: Incident) -> None:
+    """Free the group key of an open incident that no new alert may join any more."""
+    await tx.execute(
+        sa.update(incidents)
+        .where(incidents.c.id == incident.id)
+        .values(group_key=f"{incident.group_key}#sealed:{incident.id}")
+    )
+
+
+async def set_policy(tx: Tx, versions: dict[int, int]) -> None:
+    """Remember the policy version that each incident walks."""
+    if versions:
+        statement = (
+            sa.update(incidents)
+            .where(incidents.c.id == sa.bindparam("of_id"))
+            .values(policy_version_id=sa.bindparam("version"))
+        )
+        await tx.execute(statement, [{"of_id": i, "version": v} for i, v in sorted(versions.items())])
+
+
+async def paged(tx: Tx, incident_id: int, now: datetime) -> None:
+    await tx.execute(sa.update(incidents).where(incidents.c.id == incident_id).values(last_paged_at=now))
+
+
+async def number(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, int]:
+    """Give each its #, last of all: everybody waits for the counter's row until the commit."""
+    if not ids:
+        return {}
+    statement = upsert(tx, counters).values(org_id=org_id, name="incident", value=len(ids))
+    last = await tx.scalar(
+        statement.on_conflict_do_update(
+            index_elements=["org_id", "name"], set_={"value": counters.c.value + len(ids)}
+        ).returning(counters.c.value)
+    )
+    first = int(last or 0) - len(ids) + 1
+    numbers = {one: first + index for index, one in enumerate(sorted(ids))}
+    await tx.execute(
+        sa.update(incidents)
+        .where(incidents.c.id == sa.bindparam("of_id"))
+        .values(number=sa.bindparam("new_number", type_=sa.Integer)),
+        [{"of_id": one, "new_number": given} for one, given in numbers.items()],
+    )
+    return numbers

@@ -1,0 +1,267 @@
+"""Timer rows: armed, disarmed, claimed, finished. A row is live until it is deleted.
+
+Decides nothing. Timers of an incident are touched only under that incident's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from engine.db import Tx, any_of, upsert
+from engine.models import Rank, Timer, TimerKind
+from engine.schema import timers
+
+FATE_KINDS = (
+    TimerKind.ESCALATE,
+    TimerKind.EXHAUST,
+    TimerKind.UNSNOOZE,
+    TimerKind.ACK_TIMEOUT,
+    TimerKind.RAISE_URGENCY,
+)
+
+COLUMNS = (
+    timers.c.id,
+    timers.c.org_id,
+    timers.c.kind,
+    timers.c.subject_id,
+    timers.c.due_at,
+    timers.c.rank,
+    timers.c.epoch,
+    timers.c.rev,
+    timers.c.attempt,
+    timers.c.lease_until,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arming:
+    """A timer to arm; at most one is live for a kind and subject, so arming again moves it."""
+
+    kind: TimerKind
+    subject_id: int
+    due_at: datetime
+    epoch: int = 0
+    rank: Rank = Rank.PAGE
+
+
+def _timer(row: Any) -> Timer:
+    return Timer(*row)
+
+
+async def arm(tx: Tx, org_id: int, armings: Iterable[Arming]) -> None:
+    rows = sorted(
+        (
+            {
+                "org_id": org_id,
+                "kind": a.kind.value,
+                "subject_id": a.subject_id,
+                "due_at": a.due_at,
+                "epoch": a.epoch,
+                "rank": int(a.rank),
+                "rev": 1,
+                "attempt": 0,
+            }
+            for a in {(a.kind, a.subject_id): a for a in armings}.values()
+        ),
+        key=lambda row: (row["kind"], row["subject_id"]),
+    )
+    if not rows:
+        return
+    statement = upsert(tx, timers)
+    new = statement.excluded
+    await tx.execute(
+        statement.on_conflict_do_update(
+            index_elements=["org_id", "kind", "subject_id"],
+            # A lease in force stays: whoever holds it sees at its end that `rev` has moved on.
+            set_={
+                "due_at": new.due_at,
+                "epoch": new.epoch,
+                "rank": new.rank,
+                "rev": timers.c.rev + 1,
+            },
+        ),
+        rows,
+    )
+
+
+async def disarm(tx: Tx, org_id: int, kinds: Sequence[TimerKind], subjects: Sequence[int]) -> None:
+    if subjects:
+        await tx.execute(
+            sa.delete(timers).where(
+                timers.c.org_id == org_id,
+                any_of(timers.c.kind, [kind.value for kind in kinds]),
+                any_of(timers.c.subject_id, subjects),
+            )
+        )
+
+
+async def disarm_unsent(tx: Tx, org_id: int, deliveries: Sequence[int]) -> None:
+    """Forget `deliver` timers that nobody holds; one in flight is recorded by its holder."""
+    if deliveries:
+        await tx.execute(
+            sa.delete(timers).where(
+                timers.c.org_id == org_id,
+                timers.c.kind == TimerKind.DELIVER.value,
+                any_of(timers.c.subject_id, deliveries),
+                timers.c.lease_until.is_(None),
+            )
+        )
+
+
+async def of_subjects(
+    tx: Tx, org_id: int, kinds: Sequence[TimerKind], subjects: Sequence[int]
+) -> list[Timer]:
+    rows = await tx.execute(
+        sa.select(*COLUMNS).where(
+            timers.c.org_id == org_id,
+            any_of(timers.c.kind, [kind.value for kind in kinds]),
+            any_of(timers.c.subject_id, subjects),
+        )
+    )
+    return [_timer(row) for row in rows]
+
+
+def _free(now: datetime) -> sa.ColumnElement[bool]:
+    return sa.and_(timers.c.due_at <= now, sa.or_(timers.c.lease_until.is_(None), timers.c.lease_until < now))
+
+
+async def due(
+    tx: Tx, kinds: Sequence[str], now: datetime, limit: int, after: tuple[datetime, int] | None = None
+) -> list[Timer]:
+    """What is due and untaken, oldest first; `after` pages past what could not be taken."""
+    statement = sa.select(*COLUMNS).where(_free(now), any_of(timers.c.kind, kinds))
+    if after is not None:
+        statement = statement.where(sa.tuple_(timers.c.due_at, timers.c.id) > sa.tuple_(*_bound(after)))
+    rows = await tx.execute(statement.order_by(timers.c.due_at, timers.c.id).limit(limit))
+    return [_timer(row) for row in rows]
+
+
+def _bound(after: tuple[datetime, int]) -> tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]]:
+    return (
+        sa.bindparam(None, after[0], type_=timers.c.due_at.type),
+        sa.bindparam(None, after[1], type_=timers.c.id.type),
+    )
+
+
+async def upcoming(
+    tx: Tx, kinds: Sequence[str], start: datetime, end: datetime, limit: int
+) -> list[tuple[datetime, int]]:
+    """When the next timers of these kinds are due: (due_at, id) after `start`, up to `end`."""
+    rows = await tx.execute(
+        sa.select(timers.c.due_at, timers.c.id)
+        .where(timers.c.due_at > start, timers.c.due_at <= end, any_of(timers.c.kind, kinds))
+        .order_by(timers.c.due_at, timers.c.id)
+        .limit(limit)
+    )
+    return [(row.due_at, row.id) for row in rows]
+
+
+async def next_due(tx: Tx, kinds: Sequence[str]) -> datetime | None:
+    """When the earliest timer of these kinds is due, or its lease ends, whichever is later."""
+    rows = await tx.execute(
+        sa.select(timers.c.due_at, timers.c.lease_until)
+        .where(any_of(timers.c.kind, kinds))
+        .order_by(timers.c.due_at, timers.c.id)
+        .limit(50)
+    )
+    return min((max(row.due_at, row.lease_until or row.due_at) for row in rows), default=None)
+
+
+async def live(tx: Tx, ids: Sequence[int]) -> dict[int, Timer]:
+    """The rows of these timers as they are now; under the incident's lock they stay so."""
+    rows = await tx.execute(sa.select(*COLUMNS).where(any_of(timers.c.id, ids)))
+    return {row.id: _timer(row) for row in rows}
+
+
+async def finish_all(tx: Tx, ids: Sequence[int]) -> None:
+    if ids:
+        await tx.execute(sa.delete(timers).where(any_of(timers.c.id, ids)))
+
+
+async def claim(
+    tx: Tx, candidates: Sequence[Timer], owner: str, lease_until: datetime, now: datetime
+) -> list[Timer]:
+    """Take a lease on those that are still free; raises `attempt`, the fence of every later write.
+
+    The predicate is restated in the outer WHERE: matched by id alone, two workers would both
+    believe that they had it.
+    """
+    if not candidates:
+        return []
+    free = (
+        sa.select(timers.c.id)
+        .where(any_of(timers.c.id, [timer.id for timer in candidates]), _free(now))
+        .order_by(timers.c.due_at, timers.c.id)
+        .with_for_update(skip_locked=True)
+        .cte("free")
+    )
+    rows = await tx.execute(
+        sa.update(timers)
+        .where(timers.c.id.in_(sa.select(free.c.id)), _free(now))
+        .values(lease_until=lease_until, lease_owner=owner, attempt=timers.c.attempt + 1)
+        .returning(*COLUMNS)
+    )
+    return sorted((_timer(row) for row in rows), key=lambda timer: (timer.due_at, timer.id))
+
+
+def _held(timer: Timer) -> sa.ColumnElement[bool]:
+    # Why: a worker that stalled past its lease must change nothing, whatever it believes.
+    return sa.and_(timers.c.id == timer.id, timers.c.attempt == timer.attempt)
+
+
+async def finish(tx: Tx, timer: Timer) -> bool:
+    """Finish a claimed timer. False: the lease is lost. One re-armed meanwhile is due again."""
+    gone = await tx.execute(sa.delete(timers).where(_held(timer), timers.c.rev == timer.rev))
+    if gone.rowcount == 1:
+        return True
+    kept = await tx.execute(sa.update(timers).where(_held(timer)).values(lease_until=None, lease_owner=None))
+    return kept.rowcount == 1
+
+
+async def postpone(tx: Tx, timer: Timer, due_at: datetime) -> bool:
+    """Give a claimed timer back, due at `due_at` or when it was re-armed for. False: lease lost."""
+    kept = await tx.execute(
+        sa.update(timers)
+        .where(_held(timer))
+        .values(
+            lease_until=None,
+            lease_owner=None,
+            due_at=sa.case(
+                (timers.c.rev == timer.rev, sa.literal(due_at, timers.c.due_at.type)),
+                else_=timers.c.due_at,
+            ),
+        )
+    )
+    return kept.rowcount == 1
+
+
+async def pull(tx: Tx, org_id: int, kind: TimerKind, subjects: Sequence[int], due_at: datetime) -> int:
+    """Make timers due at `due_at` if they are due later; those that somebody holds stay."""
+    moved = await tx.execute(
+        sa.update(timers)
+        .where(
+            timers.c.org_id == org_id,
+            timers.c.kind == kind.value,
+            any_of(timers.c.subject_id, subjects),
+            timers.c.due_at > due_at,
+            timers.c.lease_until.is_(None),
+        )
+        .values(due_at=due_at, rev=timers.c.rev + 1)
+    )
+    return moved.rowcount
+
+
+async def defer_failed(tx: Tx, timer: Timer, due_at: datetime) -> int:
+    """A timer that failed alone: count the attempt and try later. Returns the attempts so far."""
+    row = await tx.execute(
+        sa.update(timers)
+        .where(timers.c.id == timer.id, timers.c.rev == timer.rev)
+        .values(attempt=timers.c.attempt + 1, due_at=due_at)
+        .returning(timers.c.attempt)
+    )
+    return int(row.scalar_one_or_none() or 0)
