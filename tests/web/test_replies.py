@@ -1,0 +1,52 @@
+"""What people type on a phone at night."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.web.replies import Reply, Verb, parse_reply
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("4", Reply(Verb.ACKNOWLEDGE)),
+        (" 4 \n", Reply(Verb.ACKNOWLEDGE)),
+        ("“4”", Reply(Verb.ACKNOWLEDGE)),
+        ("ACK", Reply(Verb.ACKNOWLEDGE)),
+        ("Ack 42", Reply(Verb.ACKNOWLEDGE, 42)),
+        ("ack #42.", Reply(Verb.ACKNOWLEDGE, 42)),
+        ("'ack  42' ", Reply(Verb.ACKNOWLEDGE, 42)),
+        ("ack42", Reply(Verb.ACKNOWLEDGE, 42)),
+        ("4 42", Reply(Verb.ACKNOWLEDGE, 42)),
+        ("6", Reply(Verb.RESOLVE)),
+        ("resolve", Reply(Verb.RESOLVE)),
+        ("Resolve 42", Reply(Verb.RESOLVE, 42)),
+        ("6 42", Reply(Verb.RESOLVE, 42)),
+        ("List", Reply(Verb.LIST)),
+        ("help", Reply(Verb.HELP)),
+        ("?", Reply(Verb.HELP)),
+        ("", Reply(Verb.HELP)),
+        ("42", Reply(Verb.HELP)),
+        ("44", Reply(Verb.HELP)),
+        ("ack all", Reply(Verb.HELP)),
+        ("ack 42 43", Reply(Verb.HELP)),
+        ("ack 9999999999", Reply(Verb.HELP)),  # no number of an incident is that long
+        ("list 4", Reply(Verb.HELP)),
+        (" Stop ", Reply(Verb.CARRIER)),
+        ("UNSUBSCRIBE", Reply(Verb.CARRIER)),
+        ("start", Reply(Verb.CARRIER)),
+    ],
+)
+def test_a_reply_is_read_as_it_was_meant(text: str, reply: Reply) -> None:
+    """Case, spaces, quotes and a hash change nothing; what is not known is a request for help."""
+    assert parse_reply(text) == reply
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_some_reply(text: str) -> None:
+    """Nothing that arrives by SMS raises, and only known words act."""
+    reply = parse_reply(text)
+    assert reply.number is None or reply.verb in {Verb.ACKNOWLEDGE, Verb.RESOLVE}
