@@ -1,0 +1,164 @@
+"""What a page says in an SMS, in a mail and in any other message of plain text.
+
+Pure: one page in, text out. Never Slack (its cards are drawn where Slack is) and never speech.
+Everything of an alert is foreign text: cleaned, and escaped or defanged for its medium.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from typing import Final
+
+from engine.models import Alert, AlertStatus, DeliveryKind, IncidentStatus, IncidentView, Link, Page
+from engine.notify import gsm7
+from engine.notify.plain import defang, one_line, shorten, web_address
+
+NAME: Final = "Midwatch"
+SERVICE_LENGTH: Final = 40
+SUBJECT_LENGTH: Final = 150
+LINE_LENGTH: Final = 500
+TEXT_LINES: Final = 30
+
+STATE: Final = {
+    IncidentStatus.TRIGGERED: "FIRING",
+    IncidentStatus.ACKNOWLEDGED: "ACKNOWLEDGED",
+    IncidentStatus.UNANSWERED: "UNANSWERED",
+    IncidentStatus.RESOLVED: "RESOLVED",
+}
+ASKS_FOR_AN_ANSWER: Final = frozenset({DeliveryKind.PAGE, DeliveryKind.RESPONDER})
+REPLY: Final = "Reply 4 to ack, 6 to resolve"
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    subject: str
+    text: str
+    html: str
+
+
+def sms(page: Page) -> str:
+    """At most two parts in the SMS alphabet; what must be cut is cut from the foreign text."""
+    view = page.incident
+    if view is None:
+        return _sms(f"{NAME}: ", _told(page))
+    service = gsm7.cut(gsm7.to_gsm(_service(view)), SERVICE_LENGTH)
+    if page.kind not in ASKS_FOR_AN_ANSWER:
+        return _sms(f"{NAME} #{view.number} {service}: ", _told(page) or _title(view))
+    head = f"{NAME} #{view.number} {STATE[view.status]} {service}: "
+    said = " - ".join(filter(None, (_told(page), _title(view))))
+    return _sms(head, said, f"{_others(view)}. {REPLY}")
+
+
+def _sms(head: str, foreign: str, tail: str = "") -> str:
+    room = gsm7.TWO_PARTS - gsm7.septets(head) - gsm7.septets(tail)
+    body = " ".join(gsm7.to_gsm(foreign).split()) or "(no summary)"
+    # Defanged after the mapping: that may make a dot of something that was none.
+    return head + gsm7.cut(defang(body), room) + tail
+
+
+def subject(page: Page) -> str:
+    """One subject for all messages of an incident: mail programs group by it."""
+    view = page.incident
+    if view is None:
+        return shorten(f"[{NAME}] {_told(page)}", SUBJECT_LENGTH)
+    return shorten(f"[{NAME} #{view.number}] {_service(view)}: {_title(view)}", SUBJECT_LENGTH)
+
+
+def text(page: Page) -> str:
+    """Plain text of any length: the body of a mail, and what a fallback URL is given."""
+    return "\n".join(_lines(page))
+
+
+def mail(page: Page) -> Mail:
+    return Mail(subject(page), text(page), _html(page))
+
+
+def _lines(page: Page) -> list[str]:
+    view = page.incident
+    lines = _paragraph(page)
+    if view is None:
+        return lines
+    lines += [""] if lines else []
+    lines += [f"#{view.number} {STATE[view.status]}: {_title(view)}", *_facts(view), ""]
+    for alert in view.alerts:
+        lines.append(f"- {_alert(alert)}")
+        lines += [f"  {one_line(link.text)}: {one_line(link.url)}" for link in alert.links]
+    if page.kind in ASKS_FOR_AN_ANSWER:
+        lines += ["", _how_to_answer(view)]
+    return lines
+
+
+def _html(page: Page) -> str:
+    view = page.incident
+    parts = [f"<p>{'<br>'.join(map(escape, paragraph))}</p>" for paragraph in [_paragraph(page)] if paragraph]
+    if view is not None:
+        parts.append(f"<h2>#{view.number} {STATE[view.status]}: {escape(_title(view))}</h2>")
+        parts.append(f"<p>{'<br>'.join(map(escape, _facts(view)))}</p>")
+        parts.append(f"<ul>{''.join(map(_html_alert, view.alerts))}</ul>")
+        if page.kind in ASKS_FOR_AN_ANSWER:
+            parts.append(f"<p>{escape(_how_to_answer(view))}</p>")
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{"".join(parts)}</body></html>'
+
+
+def _html_alert(alert: Alert) -> str:
+    links = "".join(f"<br>{_html_link(link)}" for link in alert.links)
+    return f"<li>{escape(_alert(alert))}{links}</li>"
+
+
+def _html_link(link: Link) -> str:
+    host = web_address(link.url)
+    if host is None:
+        return escape(f"{one_line(link.text)}: {one_line(link.url)}")
+    # The host is shown beside the words: an alert may say "status page" and lead elsewhere.
+    return f'<a href="{escape(one_line(link.url))}">{escape(one_line(link.text))}</a> ({escape(host)})'
+
+
+def _told(page: Page) -> str:
+    return one_line(page.text)
+
+
+def _paragraph(page: Page) -> list[str]:
+    lines = [shorten(one_line(line), LINE_LENGTH) for line in page.text.splitlines()[:TEXT_LINES]]
+    return lines if any(lines) else []
+
+
+def _service(view: IncidentView) -> str:
+    return shorten(one_line(view.service), SERVICE_LENGTH)
+
+
+def _title(view: IncidentView) -> str:
+    return shorten(one_line(view.title), LINE_LENGTH) or "(no summary)"
+
+
+def _others(view: IncidentView) -> str:
+    others = view.firing_count - 1
+    return "" if others < 1 else f" (+{others} alert{'s' if others > 1 else ''})"
+
+
+def _facts(view: IncidentView) -> list[str]:
+    facts = [f"Service: {_service(view)}", f"Since: {_when(view.opened_at)}"]
+    if view.severity or view.raw_severity:
+        facts.append(f"Severity: {view.severity or one_line(view.raw_severity)}")
+    if view.acknowledged_by and view.status is IncidentStatus.ACKNOWLEDGED:
+        facts.append(f"Acknowledged by: {one_line(view.acknowledged_by)}")
+    if view.resolved_by and view.status is IncidentStatus.RESOLVED:
+        facts.append(f"Resolved by: {one_line(view.resolved_by)}")
+    if view.alert_count > len(view.alerts):
+        facts.append(f"Alerts: {view.alert_count}, the newest {len(view.alerts)} are below")
+    return facts
+
+
+def _alert(alert: Alert) -> str:
+    state = "firing" if alert.status is AlertStatus.FIRING else "resolved"
+    summary = shorten(one_line(alert.summary), LINE_LENGTH)
+    return f"{summary} ({state}, seen {alert.event_count} times since {_when(alert.first_seen_at)})"
+
+
+def _how_to_answer(view: IncidentView) -> str:
+    return f"To acknowledge: /oncall ack {view.number} in Slack, or press Ack on its card."
+
+
+def _when(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

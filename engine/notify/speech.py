@@ -1,0 +1,78 @@
+"""What a telephone call says, as TwiML made by its builder.
+
+Pure; never takes a digit itself. Foreign text is cleaned of what XML cannot hold (one such character
+would make the call silent), escaped by the builder, and short: nobody listens for a minute at night.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from twilio.twiml.voice_response import Gather, VoiceResponse
+
+from engine.models import IncidentStatus, IncidentView, Page
+from engine.notify.plain import one_line, shorten, without_urls
+from engine.notify.render import ASKS_FOR_AN_ANSWER
+
+SPOKEN: Final = 300
+SERVICE_LENGTH: Final = 40
+KEYS: Final = "Press 4 to acknowledge, 6 to resolve, star to repeat."
+BY_SMS: Final = "Reply 4 by SMS to acknowledge."
+GATHER_SECONDS: Final = 8
+STATE: Final = {
+    IncidentStatus.TRIGGERED: "firing",
+    IncidentStatus.ACKNOWLEDGED: "acknowledged",
+    IncidentStatus.UNANSWERED: "unanswered",
+    IncidentStatus.RESOLVED: "resolved",
+}
+
+
+def page_twiml(page: Page, action_url: str | None) -> str:
+    """The call for any page: about an incident it asks for a key, else it says its text and ends."""
+    if page.incident is not None and page.kind in ASKS_FOR_AN_ANSWER:
+        return call_twiml(page.incident, action_url)
+    return answer_twiml(page.text or (page.incident.title if page.incident else ""))
+
+
+def call_twiml(view: IncidentView, action_url: str | None) -> str:
+    """Says what is wrong, twice. With `action_url` a key is posted there; else SMS is the way."""
+    spoken = said(view, KEYS if action_url else BY_SMS)
+    response = VoiceResponse()
+    for _ in range(2):
+        if action_url:
+            response.append(_gather(spoken, action_url))
+        else:
+            response.say(spoken)
+            response.pause(length=1)
+    response.hangup()
+    return str(response)
+
+
+def answer_twiml(text: str, again_url: str | None = None) -> str:
+    """Says one thing; with `again_url` another key may follow, else the call ends."""
+    spoken = spoken_text(text, SPOKEN)
+    response = VoiceResponse()
+    if again_url:
+        response.append(_gather(spoken, again_url))
+    else:
+        response.say(spoken)
+    response.hangup()
+    return str(response)
+
+
+def said(view: IncidentView, ask: str) -> str:
+    """The sentence of a call, at most `SPOKEN` characters; what must be cut is cut from the title."""
+    service = spoken_text(view.service, SERVICE_LENGTH)
+    head = f"Midwatch. Incident {view.number} {STATE[view.status]}, service {service}: "
+    title = spoken_text(view.title, SPOKEN - len(head) - len(ask) - 2)
+    return f"{head}{title.rstrip('. ')}. {ask}"
+
+
+def spoken_text(text: str, limit: int) -> str:
+    return shorten(without_urls(one_line(text)), limit)
+
+
+def _gather(spoken: str, url: str) -> Gather:
+    gather = Gather(num_digits=1, action=url, method="POST", timeout=GATHER_SECONDS, input="dtmf")
+    gather.say(spoken)
+    return gather
