@@ -37,6 +37,7 @@ export const api = {
   submit: (body) => post("/sandbox/submit", body),
   close: (body) => post("/sandbox/close", body),
   home: (body) => post("/sandbox/home", body),
+  remove: (channel, ts) => ask(`/sandbox/messages?${query({ channel, ts })}`, { method: "DELETE" }),
   fault: (target, kind, for_s) => post("/sandbox/fault", { target, kind, for_s }),
   advance: (seconds) => post("/sandbox/advance", { seconds }),
   alert: (body) => post("/sandbox/alert", body),

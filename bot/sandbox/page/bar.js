@@ -14,17 +14,19 @@ async function advance(seconds) {
   if (store.advancing) return;
   store.advancing = { from: store.now(), seconds };
   store.tell("advancing");
-  const watch = setInterval(() => store.refresh("state").catch(() => {}), 700); // the server says nothing of steps
+  const watch = setInterval(() => store.refresh("state"), 700); // the server says nothing of steps
   try {
     await api.advance(seconds);
   } catch (error) {
     toast(error.message);
   }
   clearInterval(watch);
-  await store.refresh("state").catch(() => {});
+  await store.refresh("state");
   store.advancing = null;
   store.tell("advancing");
 }
+
+const passed = (move) => Math.max(0, Math.min(move.seconds, (store.now() - move.from) / 1000));
 
 function clock() {
   const day = h("span", { class: "clock-day" });
@@ -37,8 +39,9 @@ function clock() {
     day.textContent = shortDay(now, store.zone);
     time.textContent = clockTime(now, store.zone, true);
     const offset = Number(store.state.clock_offset_s) || 0;
-    zone.textContent = zoneName(now, store.zone);
-    ahead.textContent = offset >= 1 ? `${duration(offset)} ahead` : "";
+    const move = store.advancing;
+    zone.textContent = zoneName(now, store.zone).split(",")[0];
+    ahead.textContent = move ? `${duration(passed(move))} of ${duration(move.seconds)}` : offset >= 1 ? `${duration(offset)} ahead` : "";
   }
   setInterval(tick, 250);
   store.on(["state", "me"], tick);
@@ -73,7 +76,8 @@ function free(event, entry) {
 const REACH = { slack: ["slack", "slack_socket"], sms: ["sms", "twilio"], voice: ["voice", "twilio"] };
 
 function faultSwitch([target, name]) {
-  const word = h("span", { class: "switch-name" });
+  const down = h("span", { class: "switch-down", hidden: true }, " down");
+  const word = h("span", { class: "switch-name" }, name, down);
   const button = h("button", { class: "switch", type: "button", role: "switch", data: { testid: `fault-${target}` } }, h("span", { class: "track" }), word);
   button.addEventListener("click", () => during(button, async () => {
     const active = REACH[target].filter((each) => store.fault(each));
@@ -86,7 +90,7 @@ function faultSwitch([target, name]) {
     button.setAttribute("aria-checked", String(Boolean(fault)));
     button.setAttribute("aria-label", `${name} outage`);
     button.title = fault ? `${fault.target}: ${fault.kind}${fault.until ? `, until ${clockTime(instant(fault.until), store.zone)}` : ""}` : `Break ${name}`;
-    word.textContent = fault ? `${name} down` : name;
+    down.hidden = !fault;
   });
   return button;
 }
@@ -95,28 +99,26 @@ function connection() {
   const pill = h("span", { class: "pill", role: "status", data: { testid: "connection" } });
   store.on(["state"], () => {
     const up = store.state.midwatch?.connected;
-    const [kind, text] = !store.online ? ["bad", "Sandbox gone"] : up ? ["good", "Midwatch connected"] : ["idle", "Midwatch not connected"];
+    const [kind, text] = !store.online ? ["bad", "Sandbox gone"] : up ? ["good", "Midwatch is here"] : ["idle", "No Midwatch"];
     if (pill.textContent === text) return;
     pill.className = `pill pill-${kind}`;
     fill(pill, h("span", { class: "lamp" }), h("span", { class: "pill-text" }, text));
-    pill.title = text;
+    pill.title = up ? "Midwatch is connected to this Slack" : "Midwatch is not connected to this Slack";
   });
   return pill;
 }
 
 function progress() {
-  const line = h("div", { class: "progress", role: "progressbar", hidden: true, "aria-label": "Time is moving" }, h("span", { class: "progress-fill" }), h("span", { class: "progress-text" }));
-  const [filled, text] = line.children;
-  function draw() {
+  const filled = h("span", { class: "progress-fill" });
+  const line = h("div", { class: "progress", role: "progressbar", hidden: true, "aria-label": "Time is moving" }, filled);
+  store.on(["advancing", "state"], () => {
     const move = store.advancing;
     line.hidden = !move;
     if (!move) return;
-    const done = Math.max(0, Math.min(1, (store.now() - move.from) / 1000 / move.seconds));
-    filled.style.width = `${Math.max(3, done * 100)}%`;
-    line.setAttribute("aria-valuenow", String(Math.round(done * 100)));
-    text.textContent = `Time is moving: ${duration(done * move.seconds)} of ${duration(move.seconds)}`;
-  }
-  store.on(["advancing", "state"], draw);
+    const percent = Math.round((100 * passed(move)) / move.seconds);
+    filled.style.width = `${Math.max(3, percent)}%`;
+    line.setAttribute("aria-valuenow", String(percent));
+  });
   return line;
 }
 

@@ -12,15 +12,6 @@ const COMMANDS = [
   ["/incident", "list, show 42, new: incidents"],
 ];
 
-// Slack hands commands over with people and channels as ids (`should_escape`).
-function escaped(text) {
-  const user = (name) => store.state.users.find((each) => each.name.toLowerCase() === name.toLowerCase());
-  const room = (name) => store.rooms.find((each) => each.name === name);
-  return text
-    .replace(/(^|[\s(])@([\w.-]*\w)/g, (whole, gap, name) => (user(name) ? `${gap}<@${user(name).id}>` : whole))
-    .replace(/(^|[\s(])#([\w-]+)/g, (whole, gap, name) => (room(name) ? `${gap}<#${room(name).id}|${name}>` : whole));
-}
-
 function candidates(word, start) {
   const rest = word.slice(1).toLowerCase();
   const fits = (name) => name.toLowerCase().startsWith(rest) && name.toLowerCase() !== rest;
@@ -100,9 +91,9 @@ export function composer(root, { thread, testid, chips = false }) {
     history = [text, ...history.filter((each) => each !== text)].slice(0, 50);
     back = 0;
     write("");
-    const done = await during(send, () => api.command({ user: store.me, channel, text: escaped(text), thread_ts }));
+    const done = await during(send, () => api.command({ user: store.me, channel, text, thread_ts }));
     if (!done && !box.value) write(text);
-    if (done?.ok === false) toast(`${text.split(" ")[0]} failed: ${done.response?.error ?? done.error ?? "Midwatch did not answer in time"}`);
+    if (done?.ok === false && !done.message) toast(`${text.split(" ")[0]} failed: ${done.error}`);
   }
 
   function write(text) {

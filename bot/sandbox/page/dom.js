@@ -108,7 +108,7 @@ const TINTS = 8;
 export function avatar(user, size = "") {
   const name = user?.real_name || user?.name || "?";
   if (user?.kind === "bot") return h("span", { class: `avatar ${size} avatar-bot`, "aria-hidden": "true" }, icon("moon"));
-  const tint = [...name].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % TINTS;
+  const tint = [...name].reduce((sum, letter) => (sum * 7 + letter.codePointAt(0)) % 997, 3) % TINTS;
   const initials = name.split(/\s+/).map((word) => [...word][0]).join("").slice(0, 2).toUpperCase();
   return h("span", { class: `avatar ${size} avatar-${tint}`, "aria-hidden": "true" }, initials);
 }

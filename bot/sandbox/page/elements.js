@@ -51,7 +51,7 @@ function overflow(spec, block, surface, context) {
 }
 
 function chooser(spec, block, surface, context) {
-  const made = control(spec, context, undefined);
+  const made = control(spec, context, surface.kept?.(block, spec));
   made.node.setAttribute("aria-label", plain(spec.placeholder?.text) || spec.action_id || "Choose");
   made.node.classList.add("inline-field");
   surface.register?.(block, spec, made);

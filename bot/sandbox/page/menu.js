@@ -34,6 +34,7 @@ function place(menu, at) {
 }
 
 function walk(event, entries) {
+  if (event.key === "Escape") event.stopPropagation(); // it closes the menu, not what is behind it
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!step) return;
   event.preventDefault();

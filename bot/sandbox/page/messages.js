@@ -5,6 +5,7 @@ import { blocks } from "./blocks.js";
 import { during } from "./dialog.js";
 import { avatar, fill, h, icon, keyed } from "./dom.js";
 import { withEmoji } from "./emoji.js";
+import { menuButton } from "./menu.js";
 import { mrkdwn } from "./mrkdwn.js";
 import { store } from "./store.js";
 import { clockTime, dayNumber, dayTitle, instant, shortDay } from "./time.js";
@@ -15,8 +16,8 @@ const TOGETHER_MS = 5 * 60_000;
 function author(message, context) {
   const user = context.users.get(message.user);
   const bot = message.bot || user?.kind === "bot";
-  const name = message.username || user?.real_name || user?.name || "Midwatch";
-  return { ...user, name, real_name: name, kind: bot ? "bot" : user?.kind };
+  const name = (bot && message.username) || user?.real_name || user?.name || message.user;
+  return { ...user, name, real_name: name, kind: bot && user ? "bot" : user?.kind, app: bot };
 }
 
 export function messageNode(message, { context, compact = false, replies = [] }) {
@@ -31,10 +32,20 @@ export function messageNode(message, { context, compact = false, replies = [] })
     h("div", { class: "m-left" }, compact ? time : avatar(who)),
     h("div", { class: "m-main" },
       private_ && h("p", { class: "m-private" }, icon("eye"), "Only visible to you"),
-      !compact && h("header", { class: "m-head" }, h("strong", { class: "m-name" }, who.name), who.kind === "bot" && h("span", { class: "tag" }, "APP"), time),
+      !compact && h("header", { class: "m-head" }, h("strong", { class: "m-name" }, who.name), who.app && h("span", { class: "tag" }, "APP"), time),
       body(message, surface, context),
       reactions(message),
-      threadLink(message, replies, context)));
+      threadLink(message, replies, context)),
+    !private_ && !message.deleted && tools(message));
+}
+
+// What Slack offers on any message: a deleted card shows that Midwatch posts it again.
+function tools(message) {
+  const reply = h("button", { class: "icon-button", type: "button", title: "Reply in thread", "aria-label": "Reply in thread",
+    onclick: () => store.openThread(message.thread_ts || message.ts) }, icon("thread"));
+  const more = h("button", { class: "icon-button", type: "button", title: "More", "aria-label": "More about this message" }, icon("dots"));
+  const remove = () => during(more, () => api.remove(message.channel, message.ts));
+  return h("div", { class: "m-tools" }, reply, menuButton(more, [{ label: "Delete message", danger: true, pick: remove }]));
 }
 
 function act(message, action) {
@@ -42,7 +53,7 @@ function act(message, action) {
 }
 
 function body(message, surface, context) {
-  const edited = message.edited ? h("span", { class: "edited", title: "This message was changed" }, " (edited)") : null;
+  const edited = message.edited && !message.deleted ? h("span", { class: "edited", title: "This message was changed" }, " (edited)") : null;
   const main = message.blocks?.length
     ? h("div", { class: "m-blocks" }, blocks(message.blocks, surface, context))
     : message.text && h("div", { class: "m-text" }, mrkdwn(message.text, context), edited);
@@ -134,23 +145,34 @@ export function feed(root) {
   const jump = h("button", { class: "jump", type: "button", hidden: true, onclick: () => bottom(true) }, "New messages", icon("chevron"));
   fill(root, h("div", { class: "feed-inner" }, empty, list, home), jump);
   let place = null;
-  const bottom = (smooth) => root.scrollTo({ top: root.scrollHeight, behavior: smooth ? "smooth" : "instant" });
-  const near = () => root.scrollHeight - root.scrollTop - root.clientHeight < 120;
-  root.addEventListener("scroll", () => near() && (jump.hidden = true), { passive: true });
+  const bottom = (smooth) => {
+    const read = list.hidden || !list.children.length; // the Home and the welcome are read from their beginning
+    root.scrollTo({ top: read ? 0 : root.scrollHeight, behavior: smooth ? "smooth" : "instant" });
+  };
+  let stuck = true; // to the end, also when the page or a card changes its size
+  root.addEventListener("scroll", () => {
+    stuck = root.scrollHeight - root.scrollTop - root.clientHeight < 120;
+    if (stuck) jump.hidden = true;
+  }, { passive: true });
+  const resized = new ResizeObserver(() => stuck && bottom(false));
+  resized.observe(root);
+  resized.observe(list);
 
   function draw() {
     const here = `${store.me} ${store.channel?.id}`;
     const moved = here !== place;
-    const stick = moved || near();
-    if (moved) keyed(list, []);
+    if (moved) {
+      keyed(list, []);
+      stuck = true;
+      jump.hidden = true;
+    }
     place = here;
     const onHome = store.inDm && store.tab === "home";
     list.hidden = empty.hidden = onHome;
     home.hidden = !onHome;
     const fresh = keyed(list, feedItems());
     drawEmpty(empty);
-    if (onHome) return;
-    if (stick) requestAnimationFrame(() => bottom(false));
+    if (stuck) requestAnimationFrame(() => bottom(false));
     else if (fresh.some((node) => node.matches("article"))) jump.hidden = false;
   }
 

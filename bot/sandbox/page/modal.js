@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { blocks } from "./blocks.js";
-import { during } from "./dialog.js";
+import { during, toast } from "./dialog.js";
 import { fill, h, icon } from "./dom.js";
 import { plain } from "./mrkdwn.js";
 import { store } from "./store.js";
@@ -41,7 +41,7 @@ export function modals() {
     shown = view;
     const surface = {
       errors: { ...view.errors, ...errors },
-      act: (action) => api.click({ user: store.me, view_id: view.id, ...action }),
+      act: (action) => click(view, action),
       kept: (block, spec) => typed.get(slot(block, spec)) ?? undefined,
       register: (block, spec, made) => fields.set(slot(block, spec), { block, spec, made }),
     };
@@ -49,7 +49,7 @@ export function modals() {
       h("header", { class: "modal-head" },
         h("h2", { class: "modal-title", id: "modal-title" }, plain(view.title?.text)),
         h("button", { class: "icon-button", type: "button", "aria-label": "Close", onclick: () => cancel() }, icon("close"))),
-      h("div", { class: "modal-body" }, blocks(view.blocks, surface, store.context)),
+      h("div", { class: "modal-body" }, surface.errors[""] && h("p", { class: "form-error", role: "alert" }, surface.errors[""]), blocks(view.blocks, surface, store.context)),
       h("footer", { class: "modal-foot" },
         h("button", { class: "btn", type: "button", data: { testid: "modal-close" }, onclick: () => cancel() }, plain(view.close?.text ?? "Cancel")),
         view.submit && h("button", { class: "btn btn-primary", type: "submit", data: { testid: "modal-submit" } }, plain(view.submit.text)))));
@@ -65,17 +65,26 @@ export function modals() {
 
   async function submit(event, view) {
     event.preventDefault();
-    const values = {};
-    for (const { block, spec, made } of fields.values()) {
-      values[block.block_id] ??= {};
-      values[block.block_id][spec.action_id] = made.read();
-    }
     const button = dialog.querySelector("[type=submit]");
-    const answer = await during(button, () => api.submit({ user: store.me, view_id: view.id, values }));
+    const answer = await during(button, () => api.submit({ user: store.me, view_id: view.id, values: values() }));
     if (!answer) return;
-    errors = answer.errors ?? answer.response?.errors ?? {};
+    errors = answer.errors ?? {};
     draw();
     store.refresh("views");
+  }
+
+  function values() {
+    const all = {};
+    for (const { block, spec, made } of fields.values()) {
+      all[block.block_id] ??= {};
+      all[block.block_id][spec.action_id] = made.read();
+    }
+    return all;
+  }
+
+  async function click(view, action) {
+    const answer = await api.click({ user: store.me, view_id: view.id, values: values(), ...action });
+    if (answer.ok === false) toast(`That did not work: ${answer.error}`);
   }
 
   async function cancel() {

@@ -139,6 +139,7 @@ function dateNode(target, label, context) {
 export function link(target, label) {
   const url = safeUrl(target);
   const text = withEmoji(label || target.replace(/^mailto:/, ""));
+  if (!url && !label) return `<${text}>`; // not a link at all: somebody's angle brackets
   if (!url) return h("span", { class: "dead-link", title: "Not a web address" }, text);
   return h("a", { href: url, target: "_blank", rel: "noopener noreferrer nofollow" }, text);
 }

@@ -70,7 +70,7 @@ class Phone {
     this.input.value = "";
     const done = await during(this.send, () => api.reply(this.number, text));
     if (!done && !this.input.value) this.input.value = text;
-    store.refresh("phones").catch(() => {});
+    store.refresh("phones");
   }
 
   draw(phone, open) {

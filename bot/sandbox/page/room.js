@@ -35,11 +35,17 @@ export function roomHead(root) {
   });
 }
 
+function outage() {
+  if (!store.fault("slack", "slack_socket")) return "";
+  const sms = !store.fault("sms", "twilio");
+  const voice = !store.fault("voice", "twilio");
+  const left = sms && voice ? "SMS and calls still work" : sms ? "SMS still works" : voice ? "Calls still work" : "Nor do SMS and calls work";
+  return `Slack is broken for Midwatch: it may neither post nor hear you here. ${left}.`;
+}
+
 export function outageNotice(root) {
   store.on(["state"], () => {
-    const fault = store.fault("slack", "slack_socket");
-    const text = !store.online ? "The sandbox does not answer; this page shows what it last knew."
-      : fault ? "Slack is down for Midwatch: it can neither post nor hear you here. SMS and calls still work." : "";
+    const text = store.online ? outage() : "The sandbox does not answer; this page shows what it last knew.";
     if (root.textContent === text) return;
     root.hidden = !text;
     root.textContent = text;

@@ -32,7 +32,7 @@ class Store extends EventTarget {
   async start() {
     this.#restore();
     listen((changed) => this.#changed(changed), (online) => this.#connection(online));
-    await this.refresh("state").catch(() => this.#connection(false));
+    await this.refresh("state");
   }
 
   now() {
@@ -114,7 +114,8 @@ class Store extends EventTarget {
     return this.list(channel).filter((each) => Number(each.ts) > seen && each.user !== this.me && !each.deleted).length;
   }
 
-  // A fetch that began before the change it is asked for is followed by another one.
+  // A fetch that began before the change it is asked for is followed by another one. Never rejects: what could
+  // not be read stays as it was, and is read again when the stream comes back.
   refresh(topic) {
     const load = this.#loads.get(topic) ?? { running: null, again: false };
     this.#loads.set(topic, load);
@@ -122,13 +123,18 @@ class Store extends EventTarget {
       load.again = true;
       return load.running;
     }
-    load.running = this.#load(topic).finally(() => {
+    load.running = this.#load(topic).catch((error) => this.#failed(topic, error)).then(() => {
       load.running = null;
       if (!load.again) return undefined;
       load.again = false;
       return this.refresh(topic);
     });
     return load.running;
+  }
+
+  #failed(topic, error) {
+    if (error.status === 0) this.#connection(false);
+    else console.error(`${topic}: ${error.message}`);
   }
 
   async #load(topic) {
@@ -179,14 +185,14 @@ class Store extends EventTarget {
   #changed(topics) {
     if (topics === null) {
       if (!this.ready) return this.refresh("state");
-      for (const topic of ["state", "views", "phones"]) this.refresh(topic).catch(() => {});
+      for (const topic of ["state", "views", "phones"]) this.refresh(topic);
       return this.#everyChannel();
     }
     for (const topic of topics) {
       if (topic.startsWith("views:") && topic !== `views:${this.me}`) continue;
       const other = topic.startsWith("messages:") && this.state.channels.find((each) => topic.endsWith(each.id));
       if (other?.is_im && other.user !== this.me) continue;
-      this.refresh(topic.startsWith("views") ? "views" : topic).catch(() => {});
+      this.refresh(topic.startsWith("views") ? "views" : topic);
     }
     return undefined;
   }

@@ -25,8 +25,8 @@ async function copy(text, source, button) {
   setTimeout(() => button.replaceChildren(icon("copy"), "Copy"), 1600);
 }
 
-export function alertButton(style = "btn btn-primary") {
-  const button = h("button", { class: style, type: "button", hidden: gone.alerts, data: { testid: "send-alert" } },
+function alertButton() {
+  const button = h("button", { class: "btn btn-primary", type: "button", hidden: gone.alerts, data: { testid: "send-alert" } },
     icon("bolt"), h("span", {}, "Send a test alert"));
   button.addEventListener("click", () => during(button, async () => {
     try {
@@ -49,7 +49,7 @@ function curlBox() {
   const code = h("code", { data: { testid: "curl" } }, curl());
   const button = h("button", { class: "btn btn-small copy", type: "button" }, icon("copy"), "Copy");
   button.addEventListener("click", () => copy(code.textContent, code, button));
-  return h("div", { class: "curl" }, h("pre", { tabindex: "0", "aria-label": "curl line that posts an alert" }, code), button);
+  return h("div", { class: "curl" }, h("p", {}, "The same from a shell:"), h("pre", { tabindex: "0", "aria-label": "curl line that posts an alert" }, code), button);
 }
 
 function guide() {
@@ -60,8 +60,8 @@ function guide() {
       step("Let time pass.", "Nobody answered? Move the clock above: the phone on the right gets an SMS, then it rings, then the next person is paged."),
       step("Answer.", "Press Acknowledge on the card, type ", key("/oncall ack 1"), ", reply 4 by SMS or press 4 in the call. All of it stops, and the card says who, how and when."),
       step("Break Slack.", "Switch it off above and send another alert: the phone takes over by itself.")),
-    curlBox(),
     h("div", { class: "welcome-actions" }, alertButton()),
+    curlBox(),
   ];
 }
 
