@@ -1,0 +1,33 @@
+"""How a broken service answers: not at all, with a page of HTML, with "too many requests".
+
+Serves the Web API and the phone company alike; whether something is broken is the faults' word.
+"""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from bot.sandbox.faults import Fault
+
+HTML = "<html><head><title>503</title></head><body>Service Unavailable</body></html>"
+
+
+async def obstructed(fault: Fault) -> web.Response | None:
+    """The answer of a service that does not work; None when the fault is of another kind."""
+    if fault.kind == "hang":
+        await fault.over.wait()
+    if fault.kind in ("outage", "hang"):
+        return web.Response(status=503, text=HTML, content_type="text/html")
+    if fault.kind == "429":
+        headers = {"Retry-After": str(fault.retry_after)}
+        return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
+    if fault.kind == "429_empty":
+        return web.Response(status=429)
+    return None
+
+
+def cut(request: web.Request) -> web.Response:
+    """Read, done, and the connection is gone before the answer: the sender cannot know."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
