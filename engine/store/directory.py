@@ -23,6 +23,7 @@ __all__ = [
     "KeyRow",
     "TokenRow",
     "bump",
+    "lock",
     "person_by_slack",
     "persons_by_address",
     "policy_by_version",
@@ -58,6 +59,17 @@ async def revision(tx: Tx, org_id: int) -> int:
         sa.select(counters.c.value).where(counters.c.org_id == org_id, counters.c.name == COUNTER)
     )
     return int(value or 0)
+
+
+async def lock(tx: Tx, org_id: int) -> None:
+    """One at a time: for whoever reads the directory and then changes it. First in its transaction.
+
+    Such a transaction touches no incident, so the lock order of those is not its own.
+    """
+    insert = upsert(tx, counters).values(org_id=org_id, name=COUNTER, value=0)
+    await tx.execute(
+        insert.on_conflict_do_update(index_elements=["org_id", "name"], set_={"value": counters.c.value})
+    )
 
 
 async def bump(tx: Tx, org_id: int) -> None:

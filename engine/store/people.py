@@ -85,6 +85,15 @@ async def update_person(tx: Tx, org_id: int, person_id: int, person: PersonRow) 
     )
 
 
+async def release_names(tx: Tx, org_id: int, person_id: int) -> None:
+    """Make way for an update: a name nobody can have, and no Slack id."""
+    await tx.execute(
+        sa.update(people)
+        .where(people.c.org_id == org_id, people.c.id == person_id)
+        .values(name=f"@{person_id}", slack_user_id=None)
+    )
+
+
 async def deactivate_person(tx: Tx, org_id: int, person_id: int, now: datetime) -> bool:
     done = await tx.execute(
         sa.update(people)
