@@ -29,14 +29,16 @@ class AppriseTransport:
 
     def __init__(self, *, timeout: timedelta = TIMEOUT) -> None:
         self._timeout = timeout.total_seconds()
-        # Apprise writes the URLs it fails at into its log, and its words are of no use without them.
-        logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
+        # Apprise writes the URLs it fails at into its log, and urllib3 every path at debug level: keys both.
+        for name in ("apprise", "urllib3.connectionpool"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
     async def send(self, page: Page) -> Outcome:
         # Templates stay off: braces in an alert are text.
         asset = AppriseAsset(allow_templates=False, app_id="Midwatch", app_desc="Midwatch")
         service = Apprise(asset=asset)
-        if not service.add(with_timeouts(page.address)):
+        # In a thread: the first time, apprise loads all its services, and that takes seconds.
+        if not await asyncio.to_thread(service.add, with_timeouts(page.address)):
             return Rejected("not a URL that apprise knows")
         try:
             async with asyncio.timeout(self._timeout):

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import structlog
+import twilio.rest.api  # noqa: F401  # Twilio loads it on first use, which would hold the loop for a second
 from twilio.http.async_http_client import AsyncTwilioHttpClient
 from twilio.http.response import Response
 from twilio.rest import Client
@@ -48,11 +49,18 @@ class HttpClient(AsyncTwilioHttpClient):  # type: ignore[misc]  # twilio has no 
         super().__init__(timeout=timeout.total_seconds())
         self._api_url = api_url.rstrip("/") if api_url else None
 
-    async def request(self, method: str, url: str, *args: Any, **options: Any) -> Response:
+    async def request(
+        self, method: str, url: str, *args: Any, auth: tuple[str, str] | None = None, **options: Any
+    ) -> Response:
         if self._api_url:
             url = self._api_url + urlsplit(url)._replace(scheme="", netloc="").geturl()
         # Why: the base class keeps its own timeout and then does not use it; aiohttp's five minutes apply.
         options["timeout"] = options.get("timeout") or self.timeout
+        if auth is not None:  # the base class would use a form of it that aiohttp gives up
+            options["headers"] = {
+                **(options.get("headers") or {}),
+                "Authorization": aiohttp.encode_basic_auth(*auth),
+            }
         response = await super().request(method, url, *args, **options)
         if not 200 <= response.status_code < 300:
             raise TwilioRefused(

@@ -1,4 +1,4 @@
-"""A phone company on this machine that speaks Twilio's JSON: it keeps what it was sent, and fails on demand."""
+"""A phone company on this machine that speaks Twilio's JSON: keeps what it was sent, fails on demand."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ async def test_without_a_public_url_nothing_is_asked_to_call_back() -> None:
 
 
 async def test_a_page_by_voice_rings_and_takes_a_key() -> None:
-    """The call says the incident, sends the key to us under the delivery's id, and gives up before voicemail."""
+    """The call says the incident, sends the key to us by the delivery's id, and ends before voicemail."""
     async with phones(public_url=PUBLIC) as (company, transport):
         assert await transport.send(page(method=Method.VOICE)) == Sent("CA1", "twilio")
     call = company.calls[0]
