@@ -9,6 +9,8 @@ export function toast(text, kind = "bad") {
     h("button", { class: "icon-button", type: "button", "aria-label": "Dismiss", onclick: () => note.remove() }, icon("close")));
   shelf.append(note);
   while (shelf.children.length > 3) shelf.firstChild.remove();
+  if (shelf.matches(":popover-open")) shelf.hidePopover();
+  shelf.showPopover(); // once more, so that it lies above a modal that was opened since
   setTimeout(() => note.remove(), kind === "bad" ? 9000 : 4000);
 }
 
@@ -31,7 +33,7 @@ export function confirmed(question, context) {
     const dialog = h("dialog", { class: "modal confirm", "aria-labelledby": "confirm-title" },
       h("form", { method: "dialog" },
         h("h2", { class: "modal-title", id: "confirm-title" }, textObject(question.title, context)),
-        h("div", { class: "modal-body" }, textObject(question.text, context)),
+        h("div", { class: "modal-body" }, h("p", {}, textObject(question.text, context))),
         h("footer", { class: "modal-foot" },
           h("button", { class: "btn", value: "no", data: { testid: "confirm-deny" } }, question.deny?.text ?? "Cancel"),
           h("button", { class: `btn btn-${question.style === "danger" ? "danger" : "primary"}`, value: "yes", autofocus: true,

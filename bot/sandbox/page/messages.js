@@ -67,7 +67,7 @@ function attachment(each, surface, context) {
   const bar = h("div", { class: "a-bar" });
   const wanted = COLORS[each.color] ?? (String(each.color ?? "").startsWith("#") ? each.color : `#${each.color ?? ""}`);
   if (/^#[0-9a-f]{3,8}$/i.test(wanted)) bar.style.backgroundColor = wanted;
-  const inside = each.blocks?.length ? blocks(each.blocks, surface, context) : mrkdwn(each.text ?? each.fallback, context);
+  const inside = each.blocks?.length ? blocks(each.blocks, surface, context) : h("p", { class: "m-text" }, mrkdwn(each.text ?? each.fallback, context));
   return h("div", { class: "attachment" }, bar, h("div", { class: "a-body" }, inside));
 }
 

@@ -88,6 +88,9 @@ class Phone {
     keyed(this.calls, now.map((call) => callScreen(phone.number, call)));
     const fresh = keyed(this.list, thread(phone, owner(phone)?.tz ?? store.zone));
     this.list.classList.toggle("empty", !this.list.children.length);
+    const busy = now.map((call) => `${call.sid} ${call.status}`).join();
+    if (busy && busy !== this.busy) requestAnimationFrame(() => this.calls.scrollIntoView({ block: "nearest" }));
+    this.busy = busy;
     if (fresh.length || (open && !this.open)) requestAnimationFrame(() => { this.list.scrollTop = this.list.scrollHeight; });
     this.open = open;
   }

@@ -31,6 +31,7 @@ function alertButton() {
   button.addEventListener("click", () => during(button, async () => {
     try {
       await api.alert({ summary: ALERT.summary, severity: ALERT.severity });
+      button.closest("dialog")?.close();
       toast("Sent: the card follows in a moment.", "good");
     } catch (error) {
       if (error.status !== 404) throw error;
