@@ -21,7 +21,11 @@ async function ask(path, options) {
 }
 
 function post(path, body = {}) {
-  return ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  return ask(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
 }
 
 const query = (values) => new URLSearchParams(values).toString();

@@ -10,21 +10,44 @@ const KINDS = {
   header: (block) => h("h3", { class: "b-header" }, plain(block.text?.text)),
   divider: () => h("hr", { class: "b-divider" }),
   context: (block, surface, context) =>
-    h("div", { class: "b-context" }, (block.elements ?? []).map((each) =>
-      each.type === "image" ? picture(each) : h("span", {}, textObject(each, context)))),
+    h(
+      "div",
+      { class: "b-context" },
+      (block.elements ?? []).map((each) =>
+        each.type === "image" ? picture(each) : h("span", {}, textObject(each, context)),
+      ),
+    ),
   actions: (block, surface, context) =>
-    h("div", { class: "b-actions" }, (block.elements ?? []).map((each) => element(each, block, surface, context))),
-  image: (block) => h("figure", { class: "b-image" }, block.title && h("figcaption", {}, plain(block.title.text)), picture(block)),
+    h(
+      "div",
+      { class: "b-actions" },
+      (block.elements ?? []).map((each) => element(each, block, surface, context)),
+    ),
+  image: (block) =>
+    h(
+      "figure",
+      { class: "b-image" },
+      block.title && h("figcaption", {}, plain(block.title.text)),
+      picture(block),
+    ),
   input,
-  markdown: (block, surface, context) => h("div", { class: "b-text b-markdown" }, mrkdwn(block.text, context)),
-  rich_text: (block, surface, context) => h("div", { class: "b-text" }, (block.elements ?? []).map((each) => rich(each, context))),
+  markdown: (block, surface, context) =>
+    h("div", { class: "b-text b-markdown" }, mrkdwn(block.text, context)),
+  rich_text: (block, surface, context) =>
+    h(
+      "div",
+      { class: "b-text" },
+      (block.elements ?? []).map((each) => rich(each, context)),
+    ),
 };
 
 // surface: {act(action), register(block, element, control)?, kept(block, element)?, errors?: {block_id: text}}
 export function blocks(list, surface, context) {
   return (list ?? []).map((block) => {
     const make = Object.hasOwn(KINDS, block.type) ? KINDS[block.type] : null;
-    return make ? make(block, surface, context) : h("p", { class: "unknown" }, `This page does not show “${block.type}” blocks.`);
+    return make
+      ? make(block, surface, context)
+      : h("p", { class: "unknown" }, `This page does not show “${block.type}” blocks.`);
   });
 }
 
@@ -32,8 +55,15 @@ function section(block, surface, context) {
   const body = h("div", { class: "b-body" });
   if (block.text) body.append(h("div", { class: "b-text" }, textObject(block.text, context)));
   if (block.fields?.length)
-    body.append(h("div", { class: "b-fields" }, block.fields.map((field) => h("div", { class: "b-field" }, textObject(field, context)))));
-  const accessory = block.accessory && h("div", { class: "b-accessory" }, element(block.accessory, block, surface, context));
+    body.append(
+      h(
+        "div",
+        { class: "b-fields" },
+        block.fields.map((field) => h("div", { class: "b-field" }, textObject(field, context))),
+      ),
+    );
+  const accessory =
+    block.accessory && h("div", { class: "b-accessory" }, element(block.accessory, block, surface, context));
   return h("div", { class: "b-section" }, body, accessory);
 }
 
@@ -51,13 +81,26 @@ function input(block, surface, context) {
   surface.register?.(block, spec, made);
   if (block.dispatch_action)
     made.node.addEventListener("change", () =>
-      surface.act({ action_id: spec.action_id, block_id: block.block_id, value: made.read() }));
-  return h("div", { class: error ? "b-input invalid" : "b-input", data: { blockId: block.block_id ?? "" } },
-    h("label", { class: "b-label", for: id, id: `${id}-label` }, plain(block.label?.text),
-      block.optional && h("span", { class: "optional" }, " (optional)")),
+      surface.act({ action_id: spec.action_id, block_id: block.block_id, value: made.read() }),
+    );
+  return h(
+    "div",
+    { class: error ? "b-input invalid" : "b-input", data: { blockId: block.block_id ?? "" } },
+    h(
+      "label",
+      { class: "b-label", for: id, id: `${id}-label` },
+      plain(block.label?.text),
+      block.optional && h("span", { class: "optional" }, " (optional)"),
+    ),
     made.node,
     block.hint && h("p", { class: "hint", id: `${id}-hint` }, plain(block.hint.text)),
-    error && h("p", { class: "field-error", id: `${id}-error`, role: "alert", data: { testid: "field-error" } }, plain(error)));
+    error &&
+      h(
+        "p",
+        { class: "field-error", id: `${id}-error`, role: "alert", data: { testid: "field-error" } },
+        plain(error),
+      ),
+  );
 }
 
 function label(node, id, block) {
@@ -82,7 +125,12 @@ function styled(style, text) {
 
 function rich(group, context) {
   const parts = (group.elements ?? []).map((part) =>
-    group.type === "rich_text_list" ? h("li", {}, rich(part, context)) : (RICH[part.type]?.(part, context) ?? ""));
-  const tag = { rich_text_list: "ul", rich_text_quote: "blockquote", rich_text_preformatted: "pre" }[group.type] ?? "div";
+    group.type === "rich_text_list"
+      ? h("li", {}, rich(part, context))
+      : (RICH[part.type]?.(part, context) ?? ""),
+  );
+  const tag =
+    { rich_text_list: "ul", rich_text_quote: "blockquote", rich_text_preformatted: "pre" }[group.type] ??
+    "div";
   return add(h(tag, { class: `rich-${tag}` }), parts);
 }

@@ -16,17 +16,33 @@ function candidates(word, start) {
   const rest = word.slice(1).toLowerCase();
   const fits = (name) => name.toLowerCase().startsWith(rest) && name.toLowerCase() !== rest;
   if (word.startsWith("/") && start === 0)
-    return COMMANDS.filter(([name]) => fits(name.slice(1))).map(([name, hint]) => ({ insert: name, shown: [h("strong", {}, name), hint] }));
+    return COMMANDS.filter(([name]) => fits(name.slice(1))).map(([name, hint]) => ({
+      insert: name,
+      shown: [h("strong", {}, name), hint],
+    }));
   if (word.startsWith("@"))
-    return store.state.users.filter((user) => fits(user.name))
-      .map((user) => ({ insert: `@${user.name}`, shown: [avatar(user, "tiny"), h("strong", {}, user.name), user.real_name] }));
-  if (word.startsWith("#")) return store.rooms.filter((room) => fits(room.name)).map((room) => ({ insert: `#${room.name}`, shown: [h("strong", {}, `#${room.name}`)] }));
+    return store.state.users
+      .filter((user) => fits(user.name))
+      .map((user) => ({
+        insert: `@${user.name}`,
+        shown: [avatar(user, "tiny"), h("strong", {}, user.name), user.real_name],
+      }));
+  if (word.startsWith("#"))
+    return store.rooms
+      .filter((room) => fits(room.name))
+      .map((room) => ({ insert: `#${room.name}`, shown: [h("strong", {}, `#${room.name}`)] }));
   return [];
 }
 
 function lastNumber() {
   const said = store.list().map((each) => JSON.stringify([each.text, each.blocks, each.attachments]));
-  return said.join(" ").match(/#(\d{1,9})\b/g)?.at(-1)?.slice(1) ?? "42";
+  return (
+    said
+      .join(" ")
+      .match(/#(\d{1,9})\b/g)
+      ?.at(-1)
+      ?.slice(1) ?? "42"
+  );
 }
 
 function suggestions() {
@@ -34,119 +50,167 @@ function suggestions() {
   return ["/oncall", `/override @${other?.name ?? "ben"} 2h`, `/oncall ack ${lastNumber()}`];
 }
 
-// options: {thread: () => ts | null, testid, chips}
-export function composer(root, { thread, testid, chips = false }) {
-  const id = `${testid}-list`;
-  const list = h("div", { class: "complete", role: "listbox", id, "aria-label": "Suggestions", hidden: true });
-  const box = h("textarea", { class: "composer-box", rows: "1", "aria-label": "Message or command", autocomplete: "off", spellcheck: "false",
-    "aria-controls": id, "aria-autocomplete": "list", data: { testid } });
-  const send = h("button", { class: "send", type: "button", "aria-label": "Send", data: { testid: `${testid}-send` }, onclick: () => submit() }, icon("send"));
-  const tips = h("div", { class: "chips", hidden: !chips });
-  fill(root, tips, h("div", { class: "composer-frame" }, list, box, send));
-  let found = [];
-  let chosen = 0;
-  let history = [];
-  let back = 0;
+class Composer {
+  found = []; // what may be meant by the word at the caret
+  chosen = 0;
+  history = [];
+  back = 0;
 
-  function word() {
-    const before = box.value.slice(0, box.selectionStart);
+  constructor(root, testid, thread) {
+    this.thread = thread;
+    this.id = `${testid}-list`;
+    const named = { role: "listbox", id: this.id, "aria-label": "Suggestions" };
+    this.list = h("div", { class: "complete", hidden: true, ...named });
+    this.box = h("textarea", {
+      class: "composer-box",
+      rows: "1",
+      "aria-label": "Message or command",
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-controls": this.id,
+      "aria-autocomplete": "list",
+      data: { testid },
+      oninput: () => this.suggest(),
+      onblur: () => this.offer([]),
+      onkeydown: (event) => this.key(event),
+    });
+    const send = { class: "send", type: "button", "aria-label": "Send", data: { testid: `${testid}-send` } };
+    this.send = h("button", { ...send, onclick: () => this.submit() }, icon("send"));
+    this.tips = h("div", { class: "chips", hidden: Boolean(thread) });
+    fill(root, this.tips, h("div", { class: "composer-frame" }, this.list, this.box, this.send));
+  }
+
+  word() {
+    const before = this.box.value.slice(0, this.box.selectionStart);
     const start = Math.max(before.lastIndexOf(" "), before.lastIndexOf("\n")) + 1;
     return { text: before.slice(start), start };
   }
 
-  function suggest() {
-    const { text, start } = word();
-    found = /^[/@#]/.test(text) ? candidates(text, start).slice(0, 7) : [];
-    chosen = 0;
-    show();
-    box.style.height = "auto";
-    box.style.height = `${Math.min(box.scrollHeight, 160)}px`;
+  suggest() {
+    const { text, start } = this.word();
+    this.offer(/^[/@#]/.test(text) ? candidates(text, start).slice(0, 7) : []);
+    this.box.style.height = "auto";
+    this.box.style.height = `${Math.min(this.box.scrollHeight, 160)}px`;
   }
 
-  function show() {
-    list.hidden = !found.length;
-    fill(list, found.map((each, index) => h("div", { class: "complete-item", role: "option", id: `${id}-${index}`,
-      "aria-selected": String(index === chosen), onpointerdown: (event) => pick(event, index) }, each.shown.map((part) =>
-      typeof part === "string" ? h("span", {}, part) : part))));
-    if (found.length) box.setAttribute("aria-activedescendant", `${id}-${chosen}`);
-    else box.removeAttribute("aria-activedescendant");
+  offer(found) {
+    this.found = found;
+    this.show(0);
   }
 
-  function pick(event, index) {
+  show(chosen) {
+    this.chosen = chosen;
+    this.list.hidden = !this.found.length;
+    fill(
+      this.list,
+      this.found.map((each, index) => this.option(each, index)),
+    );
+    if (this.found.length) this.box.setAttribute("aria-activedescendant", `${this.id}-${chosen}`);
+    else this.box.removeAttribute("aria-activedescendant");
+  }
+
+  option(each, index) {
+    const props = {
+      role: "option",
+      id: `${this.id}-${index}`,
+      "aria-selected": String(index === this.chosen),
+    };
+    const pick = (event) => this.pick(event, index);
+    const shown = each.shown.map((part) => (typeof part === "string" ? h("span", {}, part) : part));
+    return h("div", { class: "complete-item", ...props, onpointerdown: pick }, shown);
+  }
+
+  pick(event, index) {
     event.preventDefault();
-    const { start } = word();
-    box.setRangeText(`${found[index].insert} `, start, box.selectionStart, "end");
-    suggest();
+    const { start } = this.word();
+    this.box.setRangeText(`${this.found[index].insert} `, start, this.box.selectionStart, "end");
+    this.suggest();
   }
 
-  async function submit() {
-    const text = box.value.trim();
-    if (!text) return;
-    const channel = store.channel?.id ?? store.place;
-    const thread_ts = thread?.() ?? undefined;
-    if (thread_ts && text.startsWith("/")) {
-      toast("Slack does not run commands in threads: write “@Midwatch ack” instead.");
-      return;
-    }
-    history = [text, ...history.filter((each) => each !== text)].slice(0, 50);
-    back = 0;
-    write("");
-    const done = await during(send, () => api.command({ user: store.me, channel, text, thread_ts }));
-    if (!done && !box.value) write(text);
-    if (done?.ok === false && !done.message) toast(`${text.split(" ")[0]} failed: ${done.error}`);
+  key(event) {
+    if (event.isComposing || (this.found.length && this.choose(event))) return;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      this.submit();
+    } else if (event.key === "ArrowUp") this.recall(event, 1);
+    else if (event.key === "ArrowDown" && this.back) this.recall(event, -1);
   }
 
-  function write(text) {
-    box.value = text;
-    box.setSelectionRange(text.length, text.length);
-    suggest();
-  }
-
-  function recall(event, step) {
-    if (box.value && box.value !== history[back - 1]) return;
-    event.preventDefault();
-    back = Math.max(0, Math.min(history.length, back + step));
-    write(history[back - 1] ?? "");
-    found = [];
-    show();
-  }
-
-  function choose(event) {
+  // Whether the key was one for the list of suggestions.
+  choose(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
       event.preventDefault();
-      chosen = (chosen + step + found.length) % found.length;
-      show();
-    } else if (event.key === "Tab" || event.key === "Enter") pick(event, chosen);
+      this.show((this.chosen + step + this.found.length) % this.found.length);
+    } else if (event.key === "Tab" || event.key === "Enter") this.pick(event, this.chosen);
     else if (event.key === "Escape") {
       event.stopPropagation();
-      found = [];
-      show();
+      this.offer([]);
     } else return false;
     return true;
   }
 
-  box.addEventListener("input", suggest);
-  box.addEventListener("blur", () => { list.hidden = true; });
-  box.addEventListener("keydown", (event) => {
-    if (event.isComposing || (found.length && choose(event))) return;
-    if (event.key === "Enter" && !event.shiftKey) {
-      event.preventDefault();
-      submit();
-    } else if (event.key === "ArrowUp") recall(event, 1);
-    else if (event.key === "ArrowDown" && back) recall(event, -1);
-  });
-
-  function draw() {
-    const where = store.inDm ? "Midwatch" : `#${store.channel?.name ?? ""}`;
-    box.placeholder = thread ? "Reply, or @Midwatch ack" : `Message ${where}, or type / for commands`;
-    if (!chips) return;
-    const wanted = suggestions();
-    if (tips.dataset.sign === String(wanted)) return;
-    tips.dataset.sign = String(wanted);
-    fill(tips, wanted.map((text) => h("button", { class: "chip", type: "button", onclick: () => (write(text), box.focus()) }, text)));
+  recall(event, step) {
+    if (this.box.value && this.box.value !== this.history[this.back - 1]) return;
+    event.preventDefault();
+    this.back = Math.max(0, Math.min(this.history.length, this.back + step));
+    this.write(this.history[this.back - 1] ?? "");
+    this.offer([]);
   }
 
-  store.on(["state", "place", "me", "messages"], draw);
-  return { focus: () => box.focus() };
+  write(text) {
+    this.box.value = text;
+    this.box.setSelectionRange(text.length, text.length);
+    this.suggest();
+  }
+
+  async submit() {
+    const text = this.box.value.trim();
+    const thread_ts = this.thread?.() ?? undefined;
+    if (!text) return;
+    if (thread_ts && text.startsWith("/")) {
+      toast("Slack does not run commands in threads: write “@Midwatch ack” instead.");
+      return;
+    }
+    this.history = [text, ...this.history.filter((each) => each !== text)].slice(0, 50);
+    this.back = 0;
+    this.write("");
+    const command = { user: store.me, channel: store.channel?.id ?? store.place, text, thread_ts };
+    const done = await during(this.send, () => api.command(command));
+    if (!done && !this.box.value) this.write(text);
+    if (done?.ok === false && !done.message) toast(`${text.split(" ")[0]} failed: ${done.error}`);
+  }
+
+  draw() {
+    const where = store.inDm ? "Midwatch" : `#${store.channel?.name ?? ""}`;
+    this.box.placeholder = this.thread
+      ? "Reply, or @Midwatch ack"
+      : `Message ${where}, or type / for commands`;
+    const wanted = this.thread ? [] : suggestions();
+    if (this.tips.dataset.sign === String(wanted)) return;
+    this.tips.dataset.sign = String(wanted);
+    fill(
+      this.tips,
+      wanted.map((text) => this.chip(text)),
+    );
+  }
+
+  chip(text) {
+    const take = () => {
+      this.write(text);
+      this.focus();
+    };
+    return h("button", { class: "chip", type: "button", onclick: take }, text);
+  }
+
+  focus() {
+    this.box.focus();
+  }
+}
+
+// `thread` answers the ts of the thread that is replied to; without it, this is the line of the channel.
+export function composer(root, { testid, thread }) {
+  const line = new Composer(root, testid, thread);
+  store.on(["state", "place", "me", "messages"], () => line.draw());
+  return line;
 }

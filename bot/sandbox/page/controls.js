@@ -16,16 +16,29 @@ const MAKERS = {
   datepicker: (element, kept) => field("date", kept ?? element.initial_date),
   timepicker: (element, kept) => field("time", kept ?? element.initial_time),
   datetimepicker: dateTime,
-  static_select: (element, kept) => select(optionList(element), kept ?? element.initial_option?.value, element),
+  static_select: (element, kept) =>
+    select(optionList(element), kept ?? element.initial_option?.value, element),
   users_select: (element, kept, context) => select(people(context), kept ?? element.initial_user, element),
-  channels_select: (element, kept, context) => select(rooms(context), kept ?? element.initial_channel, element),
-  conversations_select: (element, kept, context) => select(rooms(context), kept ?? element.initial_conversation, element),
+  channels_select: (element, kept, context) =>
+    select(rooms(context), kept ?? element.initial_channel, element),
+  conversations_select: (element, kept, context) =>
+    select(rooms(context), kept ?? element.initial_conversation, element),
   radio_buttons: (element, kept) => choices("radio", element, kept ?? element.initial_option?.value),
   checkboxes: (element, kept) => choices("checkbox", element, kept ?? values(element.initial_options)),
   multi_static_select: (element, kept) =>
-    choices("checkbox", { ...element, options: optionList(element) }, kept ?? values(element.initial_options), "scroll"),
+    choices(
+      "checkbox",
+      { ...element, options: optionList(element) },
+      kept ?? values(element.initial_options),
+      "scroll",
+    ),
   multi_users_select: (element, kept, context) =>
-    choices("checkbox", { ...element, options: people(context) }, kept ?? element.initial_users ?? [], "scroll"),
+    choices(
+      "checkbox",
+      { ...element, options: people(context) },
+      kept ?? element.initial_users ?? [],
+      "scroll",
+    ),
 };
 
 export function isControl(type) {
@@ -42,12 +55,22 @@ export function control(element, context, kept) {
 const values = (options) => (options ?? []).map((option) => option.value);
 
 function text(element, kept, type) {
-  const props = { class: "field", placeholder: plain(element.placeholder?.text), value: kept ?? element.initial_value ?? "",
-    maxlength: element.max_length ?? 3000, autocomplete: "off" };
+  const props = {
+    class: "field",
+    placeholder: plain(element.placeholder?.text),
+    value: kept ?? element.initial_value ?? "",
+    maxlength: element.max_length ?? 3000,
+    autocomplete: "off",
+  };
   const area = type === "textarea";
   // Slack checks an address only when it is submitted: the browser's own bubbles would say other words.
-  const node = area ? h("textarea", { ...props, rows: "4" }) : h("input", { ...props, type: type === "number" ? "text" : type,
-    inputmode: type === "number" ? "decimal" : null });
+  const node = area
+    ? h("textarea", { ...props, rows: "4" })
+    : h("input", {
+        ...props,
+        type: type === "number" ? "text" : type,
+        inputmode: type === "number" ? "decimal" : null,
+      });
   return { node, read: () => node.value || null };
 }
 
@@ -58,8 +81,11 @@ function field(type, value) {
 
 function dateTime(element, kept, context) {
   const start = kept ?? element.initial_date_time;
-  const node = h("input", { class: "field field-short", type: "datetime-local",
-    value: start ? localText(start * 1000, context.zone) : "" });
+  const node = h("input", {
+    class: "field field-short",
+    type: "datetime-local",
+    value: start ? localText(start * 1000, context.zone) : "",
+  });
   return { node, read: () => zonedSeconds(node.value, context.zone) };
 }
 
@@ -70,7 +96,9 @@ function optionList(element) {
 const option = (value, name) => ({ value, text: { text: name } });
 
 function people(context) {
-  return [...context.users.values()].filter((user) => user.kind !== "bot").map((user) => option(user.id, `@${user.name}`));
+  return [...context.users.values()]
+    .filter((user) => user.kind !== "bot")
+    .map((user) => option(user.id, `@${user.name}`));
 }
 
 function rooms(context) {
@@ -80,7 +108,8 @@ function rooms(context) {
 function select(options, chosen, element) {
   const item = (each) => h("option", { value: each.value, selected: each.value === chosen }, label(each));
   const list = options.map((each) =>
-    each.options ? h("optgroup", { label: plain(each.label?.text) }, each.options.map(item)) : item(each));
+    each.options ? h("optgroup", { label: plain(each.label?.text) }, each.options.map(item)) : item(each),
+  );
   const empty = h("option", { value: "", selected: !chosen }, plain(element.placeholder?.text) || "Choose…");
   const node = h("select", { class: "field" }, empty, list);
   return { node, read: () => node.value || null };
@@ -92,10 +121,25 @@ function choices(type, element, chosen, extra = "") {
   const flat = (element.options ?? []).flatMap((each) => each.options ?? [each]);
   const name = `choice-${(groups += 1)}`;
   const boxes = flat.map((each) =>
-    h("input", { type, name, value: each.value, checked: [chosen].flat().includes(each.value) }));
+    h("input", { type, name, value: each.value, checked: [chosen].flat().includes(each.value) }),
+  );
   const node = h("div", { class: `choices ${extra}`, role: type === "radio" ? "radiogroup" : "group" });
-  add(node, flat.map((each, index) => h("label", { class: "choice" }, boxes[index],
-    h("span", {}, textObject(each.text, {}), each.description && h("small", {}, plain(each.description.text))))));
+  add(
+    node,
+    flat.map((each, index) =>
+      h(
+        "label",
+        { class: "choice" },
+        boxes[index],
+        h(
+          "span",
+          {},
+          textObject(each.text, {}),
+          each.description && h("small", {}, plain(each.description.text)),
+        ),
+      ),
+    ),
+  );
   const read = () => boxes.filter((box) => box.checked).map((box) => box.value);
   return { node, read: type === "radio" ? () => read()[0] ?? null : read };
 }

@@ -5,8 +5,16 @@ import { textObject } from "./mrkdwn.js";
 
 export function toast(text, kind = "bad") {
   const shelf = document.getElementById("toasts");
-  const note = h("div", { class: `toast toast-${kind}` }, h("span", {}, text),
-    h("button", { class: "icon-button", type: "button", "aria-label": "Dismiss", onclick: () => note.remove() }, icon("close")));
+  const note = h(
+    "div",
+    { class: `toast toast-${kind}` },
+    h("span", {}, text),
+    h(
+      "button",
+      { class: "icon-button", type: "button", "aria-label": "Dismiss", onclick: () => note.remove() },
+      icon("close"),
+    ),
+  );
   shelf.append(note);
   while (shelf.children.length > 3) shelf.firstChild.remove();
   if (shelf.matches(":popover-open")) shelf.hidePopover();
@@ -30,14 +38,35 @@ export async function during(control, work) {
 // A confirm object of Block Kit; resolves to whether it was confirmed.
 export function confirmed(question, context) {
   return new Promise((resolve) => {
-    const dialog = h("dialog", { class: "modal confirm", "aria-labelledby": "confirm-title" },
-      h("form", { method: "dialog" },
+    const dialog = h(
+      "dialog",
+      { class: "modal confirm", "aria-labelledby": "confirm-title" },
+      h(
+        "form",
+        { method: "dialog" },
         h("h2", { class: "modal-title", id: "confirm-title" }, textObject(question.title, context)),
         h("div", { class: "modal-body" }, h("p", {}, textObject(question.text, context))),
-        h("footer", { class: "modal-foot" },
-          h("button", { class: "btn", value: "no", data: { testid: "confirm-deny" } }, question.deny?.text ?? "Cancel"),
-          h("button", { class: `btn btn-${question.style === "danger" ? "danger" : "primary"}`, value: "yes", autofocus: true,
-            data: { testid: "confirm-accept" } }, question.confirm?.text ?? "Yes"))));
+        h(
+          "footer",
+          { class: "modal-foot" },
+          h(
+            "button",
+            { class: "btn", value: "no", data: { testid: "confirm-deny" } },
+            question.deny?.text ?? "Cancel",
+          ),
+          h(
+            "button",
+            {
+              class: `btn btn-${question.style === "danger" ? "danger" : "primary"}`,
+              value: "yes",
+              autofocus: true,
+              data: { testid: "confirm-accept" },
+            },
+            question.confirm?.text ?? "Yes",
+          ),
+        ),
+      ),
+    );
     dialog.addEventListener("close", () => {
       dialog.remove();
       resolve(dialog.returnValue === "yes");

@@ -1,6 +1,14 @@
 // Makes elements out of names and text. Never parses markup: what others wrote stays text.
 
-const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "selected", "readOnly", "indeterminate"]);
+const PROPERTIES = new Set([
+  "value",
+  "checked",
+  "disabled",
+  "hidden",
+  "selected",
+  "readOnly",
+  "indeterminate",
+]);
 
 // h("button", {class: "key", onclick: press, data: {testid: "key-4"}}, "4")
 export function h(tag, props = {}, ...children) {
@@ -15,7 +23,8 @@ function setProp(element, name, value) {
   if (typeof value === "function") element.addEventListener(name.slice(2), value);
   else if (name === "data") Object.assign(element.dataset, value);
   else if (PROPERTIES.has(name)) element[name] = value;
-  else if (name.startsWith("on") || name === "style" || name === "srcdoc") throw new Error(`no ${name} as text`);
+  else if (name.startsWith("on") || name === "style" || name === "srcdoc")
+    throw new Error(`no ${name} as text`);
   else element.setAttribute(name, value === true ? "" : String(value));
 }
 
@@ -75,7 +84,8 @@ const ICONS = {
   menu: "M3 5.5h14M3 10h14M3 14.5h14",
   close: "M5 5l10 10M15 5 5 15",
   send: "M3.5 10 16.5 4l-4.2 12.5-3-5.3Zm5.8 1.2L16.5 4",
-  phone: "M5 3.5h2.6l1.3 3.4-1.7 1.2a9 9 0 0 0 4.7 4.7l1.2-1.7 3.4 1.3V15a1.5 1.5 0 0 1-1.6 1.5A11.9 11.9 0 0 1 3.5 5.1 1.5 1.5 0 0 1 5 3.5Z",
+  phone:
+    "M5 3.5h2.6l1.3 3.4-1.7 1.2a9 9 0 0 0 4.7 4.7l1.2-1.7 3.4 1.3V15a1.5 1.5 0 0 1-1.6 1.5A11.9 11.9 0 0 1 3.5 5.1 1.5 1.5 0 0 1 5 3.5Z",
   hangup: "M2.8 12.6c-.5-3.4 3-5.6 7.2-5.6s7.7 2.2 7.2 5.6l-3.3.6-.8-2.7a10 10 0 0 0-6.2 0l-.8 2.7Z",
   voicemail: "M6 13.5a3 3 0 1 1 0-6 3 3 0 0 1 0 6Zm8 0a3 3 0 1 1 0-6 3 3 0 0 1 0 6Zm-8 0h8",
   clock: "M10 17a7 7 0 1 1 0-14 7 7 0 0 1 0 14Zm0-11v4.2l2.7 1.6",
@@ -96,7 +106,11 @@ const ICONS = {
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");
   const path = document.createElementNS(SVG, "path");
-  for (const [key, value] of [["viewBox", "0 0 20 20"], ["class", `icon icon-${name}`], ["aria-hidden", "true"]])
+  for (const [key, value] of [
+    ["viewBox", "0 0 20 20"],
+    ["class", `icon icon-${name}`],
+    ["aria-hidden", "true"],
+  ])
     svg.setAttribute(key, value);
   path.setAttribute("d", ICONS[name]);
   svg.append(path);
@@ -107,8 +121,14 @@ const TINTS = 8;
 
 export function avatar(user, size = "") {
   const name = user?.real_name || user?.name || "?";
-  if (user?.kind === "bot") return h("span", { class: `avatar ${size} avatar-bot`, "aria-hidden": "true" }, icon("moon"));
+  if (user?.kind === "bot")
+    return h("span", { class: `avatar ${size} avatar-bot`, "aria-hidden": "true" }, icon("moon"));
   const tint = [...name].reduce((sum, letter) => (sum * 7 + letter.codePointAt(0)) % 997, 3) % TINTS;
-  const initials = name.split(/\s+/).map((word) => [...word][0]).join("").slice(0, 2).toUpperCase();
+  const initials = name
+    .split(/\s+/)
+    .map((word) => [...word][0])
+    .join("")
+    .slice(0, 2)
+    .toUpperCase();
   return h("span", { class: `avatar ${size} avatar-${tint}`, "aria-hidden": "true" }, initials);
 }

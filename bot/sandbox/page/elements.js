@@ -29,8 +29,16 @@ async function send(spec, block, surface, context, control_, value) {
 
 function button(spec, block, surface, context) {
   const style = spec.style === "primary" || spec.style === "danger" ? ` btn-${spec.style}` : "";
-  const node = h("button", { class: `btn btn-small${style}`, type: "button", "aria-label": spec.accessibility_label,
-    data: { actionId: spec.action_id ?? "" } }, plain(spec.text?.text));
+  const node = h(
+    "button",
+    {
+      class: `btn btn-small${style}`,
+      type: "button",
+      "aria-label": spec.accessibility_label,
+      data: { actionId: spec.action_id ?? "" },
+    },
+    plain(spec.text?.text),
+  );
   const url = spec.url && safeUrl(spec.url);
   node.addEventListener("click", () => {
     if (url) window.open(url, "_blank", "noopener,noreferrer");
@@ -40,14 +48,25 @@ function button(spec, block, surface, context) {
 }
 
 function overflow(spec, block, surface, context) {
-  const node = h("button", { class: "btn btn-small btn-dots", type: "button", "aria-label": "More actions",
-    data: { actionId: spec.action_id ?? "" } }, icon("dots"));
-  return menuButton(node, (spec.options ?? []).map((option) => ({
-    label: textObject(option.text, context),
-    description: option.description && plain(option.description.text),
-    data: { value: option.value ?? "" },
-    pick: () => send(spec, block, surface, context, node, option.value),
-  })));
+  const node = h(
+    "button",
+    {
+      class: "btn btn-small btn-dots",
+      type: "button",
+      "aria-label": "More actions",
+      data: { actionId: spec.action_id ?? "" },
+    },
+    icon("dots"),
+  );
+  return menuButton(
+    node,
+    (spec.options ?? []).map((option) => ({
+      label: textObject(option.text, context),
+      description: option.description && plain(option.description.text),
+      data: { value: option.value ?? "" },
+      pick: () => send(spec, block, surface, context, node, option.value),
+    })),
+  );
 }
 
 function chooser(spec, block, surface, context) {

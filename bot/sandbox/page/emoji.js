@@ -31,5 +31,8 @@ const BY_NAME = new Map();
 for (let index = 0; index < words.length; index += 2) BY_NAME.set(words[index], words[index + 1]);
 
 export function withEmoji(text) {
-  return text.replace(/:([a-z0-9_+-]{1,40}):(?::skin-tone-[2-6]:)?/g, (whole, name) => BY_NAME.get(name) ?? whole);
+  return text.replace(
+    /:([a-z0-9_+-]{1,40}):(?::skin-tone-[2-6]:)?/g,
+    (whole, name) => BY_NAME.get(name) ?? whole,
+  );
 }

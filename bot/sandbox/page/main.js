@@ -2,7 +2,7 @@
 
 import { bar } from "./bar.js";
 import { composer } from "./composer.js";
-import { feed } from "./messages.js";
+import { feed } from "./feed.js";
 import { modals } from "./modal.js";
 import { phones } from "./phones.js";
 import { outageNotice, roomHead, threadPanel } from "./room.js";
@@ -16,14 +16,17 @@ sidebar(place("side"));
 roomHead(place("room-head"));
 outageNotice(place("notice"));
 feed(place("feed"));
-const line = composer(place("composer"), { testid: "composer", chips: true });
+const line = composer(place("composer"), { testid: "composer" });
 threadPanel(place("thread"));
 phones(place("phones"));
 modals();
 
 function drawTitle() {
   const places = store.state.channels.filter((channel) => !channel.is_im || channel.user === store.me);
-  const unread = places.reduce((sum, channel) => sum + (channel === store.channel ? 0 : store.unread(channel)), 0);
+  const unread = places.reduce(
+    (sum, channel) => sum + (channel === store.channel ? 0 : store.unread(channel)),
+    0,
+  );
   document.title = `${unread ? `(${unread}) ` : ""}Midwatch sandbox`;
   place("composer").hidden = store.inDm && store.tab === "home";
 }

@@ -5,10 +5,25 @@ import { h } from "./dom.js";
 // items: [{label: nodes, description, danger, pick, data}]
 export function menuButton(button, items) {
   const entries = items.map((item) =>
-    h("button", { class: item.danger ? "menu-item danger" : "menu-item", type: "button", role: "menuitem", tabindex: "-1",
-      data: item.data ?? {}, onclick: () => choose(item) },
-      h("span", {}, item.label), item.description && h("small", {}, item.description)));
-  const menu = h("div", { class: "menu", role: "menu", popover: "auto", onkeydown: (event) => walk(event, entries) }, entries);
+    h(
+      "button",
+      {
+        class: item.danger ? "menu-item danger" : "menu-item",
+        type: "button",
+        role: "menuitem",
+        tabindex: "-1",
+        data: item.data ?? {},
+        onclick: () => choose(item),
+      },
+      h("span", {}, item.label),
+      item.description && h("small", {}, item.description),
+    ),
+  );
+  const menu = h(
+    "div",
+    { class: "menu", role: "menu", popover: "auto", onkeydown: (event) => walk(event, entries) },
+    entries,
+  );
   const choose = (item) => {
     menu.hidePopover();
     button.focus();
@@ -22,7 +37,9 @@ export function menuButton(button, items) {
     place(menu, button.getBoundingClientRect());
     entries[0]?.focus();
   });
-  menu.addEventListener("toggle", (event) => button.setAttribute("aria-expanded", String(event.newState === "open")));
+  menu.addEventListener("toggle", (event) =>
+    button.setAttribute("aria-expanded", String(event.newState === "open")),
+  );
   return h("span", { class: "menu-host" }, button, menu);
 }
 

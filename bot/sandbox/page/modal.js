@@ -9,97 +9,144 @@ import { store } from "./store.js";
 
 const slot = (block, spec) => `${block.block_id ?? ""} ${spec.action_id ?? ""}`;
 
-export function modals() {
-  const dialog = h("dialog", { class: "modal", "aria-labelledby": "modal-title", data: { testid: "modal" } });
-  document.body.append(dialog);
-  let shown = null; // the view that is drawn
-  let signature = "";
-  let fields = new Map();
-  let errors = {}; // what the last submit of this view was refused for
+class Modal {
+  view = null; // the one that is drawn
+  signature = "";
+  fields = new Map();
+  errors = {}; // what its last submit was refused for
 
-  function draw() {
-    const view = store.views.modals.at(-1) ?? null;
-    if (!view) {
-      shown = null;
-      signature = "";
-      if (dialog.open) dialog.close();
-      return;
-    }
-    const same = shown?.id === view.id;
-    if (!same) errors = {};
-    const next = JSON.stringify([view, errors, store.zone]);
-    if (next === signature && dialog.open) return;
-    signature = next;
-    render(view, same);
+  constructor() {
+    this.dialog = h("dialog", {
+      class: "modal",
+      "aria-labelledby": "modal-title",
+      data: { testid: "modal" },
+    });
+    this.dialog.addEventListener("cancel", (event) => {
+      event.preventDefault(); // Escape: Midwatch hears of it first
+      this.cancel();
+    });
+    document.body.append(this.dialog);
+  }
+
+  draw() {
+    const view = store.views.modals.at(-1);
+    if (!view) return this.leave();
+    const same = this.view?.id === view.id;
+    if (!same) this.errors = {};
+    const signature = JSON.stringify([view, this.errors, store.zone]);
+    if (signature === this.signature && this.dialog.open) return undefined;
+    this.signature = signature;
+    return this.render(view, same);
+  }
+
+  leave() {
+    this.view = null;
+    this.signature = "";
+    if (this.dialog.open) this.dialog.close();
   }
 
   // What was typed stays when Midwatch changes the view, as long as block and action keep their ids.
-  function render(view, same) {
-    const typed = same ? new Map([...fields].map(([key, field]) => [key, field.made.read()])) : new Map();
+  render(view, same) {
+    const typed = new Map(same ? [...this.fields].map(([key, field]) => [key, field.made.read()]) : []);
     const focus = same ? document.activeElement?.dataset.actionId : null;
-    fields = new Map();
-    shown = view;
     const surface = {
-      errors: { ...view.errors, ...errors },
-      act: (action) => click(view, action),
+      errors: { ...view.errors, ...this.errors },
+      act: (action) => this.click(action),
       kept: (block, spec) => typed.get(slot(block, spec)) ?? undefined,
-      register: (block, spec, made) => fields.set(slot(block, spec), { block, spec, made }),
+      register: (block, spec, made) => this.fields.set(slot(block, spec), { block, spec, made }),
     };
-    fill(dialog, h("form", { novalidate: true, onsubmit: (event) => submit(event, view) },
-      h("header", { class: "modal-head" },
-        h("h2", { class: "modal-title", id: "modal-title" }, plain(view.title?.text)),
-        h("button", { class: "icon-button", type: "button", "aria-label": "Close", onclick: () => cancel() }, icon("close"))),
-      h("div", { class: "modal-body" }, surface.errors[""] && h("p", { class: "form-error", role: "alert" }, surface.errors[""]), blocks(view.blocks, surface, store.context)),
-      h("footer", { class: "modal-foot" },
-        h("button", { class: "btn", type: "button", data: { testid: "modal-close" }, onclick: () => cancel() }, plain(view.close?.text ?? "Cancel")),
-        view.submit && h("button", { class: "btn btn-primary", type: "submit", data: { testid: "modal-submit" } }, plain(view.submit.text)))));
-    if (!dialog.open) dialog.showModal();
-    settle(focus);
+    this.fields = new Map();
+    this.view = view;
+    const form = h("form", { novalidate: true, onsubmit: (event) => this.submit(event) });
+    fill(form, this.head(), this.body(surface), this.foot());
+    fill(this.dialog, form);
+    if (!this.dialog.open) this.dialog.showModal();
+    this.settle(focus);
   }
 
-  function settle(actionId) {
-    const first = dialog.querySelector("[aria-invalid=true], [autofocus], .modal-body .field, .modal-body input");
-    const again = actionId && dialog.querySelector(`[data-action-id="${CSS.escape(actionId)}"]`);
-    (dialog.querySelector("[aria-invalid=true]") ? first : again || first)?.focus();
+  head() {
+    const close = {
+      class: "icon-button",
+      type: "button",
+      "aria-label": "Close",
+      onclick: () => this.cancel(),
+    };
+    return h(
+      "header",
+      { class: "modal-head" },
+      h("h2", { class: "modal-title", id: "modal-title" }, plain(this.view.title?.text)),
+      h("button", close, icon("close")),
+    );
   }
 
-  async function submit(event, view) {
-    event.preventDefault();
-    const button = dialog.querySelector("[type=submit]");
-    const answer = await during(button, () => api.submit({ user: store.me, view_id: view.id, values: values() }));
-    if (!answer) return;
-    errors = answer.errors ?? {};
-    draw();
-    store.refresh("views");
+  body(surface) {
+    const whole = surface.errors[""]; // of no field: the app did not answer
+    return h(
+      "div",
+      { class: "modal-body" },
+      whole && h("p", { class: "form-error", role: "alert" }, whole),
+      blocks(this.view.blocks, surface, store.context),
+    );
   }
 
-  function values() {
+  foot() {
+    const { close, submit } = this.view;
+    const cancel = {
+      class: "btn",
+      type: "button",
+      data: { testid: "modal-close" },
+      onclick: () => this.cancel(),
+    };
+    const send = { class: "btn btn-primary", type: "submit", data: { testid: "modal-submit" } };
+    return h(
+      "footer",
+      { class: "modal-foot" },
+      h("button", cancel, plain(close?.text ?? "Cancel")),
+      submit && h("button", send, plain(submit.text)),
+    );
+  }
+
+  settle(actionId) {
+    const find = (selector) => this.dialog.querySelector(selector);
+    const again = actionId && find(`[data-action-id="${CSS.escape(actionId)}"]`);
+    const first = find("[autofocus], .modal-body .field, .modal-body input");
+    (find("[aria-invalid=true]") ?? (again || first))?.focus();
+  }
+
+  values() {
     const all = {};
-    for (const { block, spec, made } of fields.values()) {
-      all[block.block_id] ??= {};
-      all[block.block_id][spec.action_id] = made.read();
-    }
+    for (const { block, spec, made } of this.fields.values())
+      (all[block.block_id] ??= {})[spec.action_id] = made.read();
     return all;
   }
 
-  async function click(view, action) {
-    const answer = await api.click({ user: store.me, view_id: view.id, values: values(), ...action });
+  async click(action) {
+    const answer = await api.click({ ...this.whose(), values: this.values(), ...action });
     if (answer.ok === false) toast(`That did not work: ${answer.error}`);
   }
 
-  async function cancel() {
-    const closed = shown;
-    errors = {};
-    await api.close({ user: store.me, view_id: closed?.id }).catch(() => {
-      store.views = { ...store.views, modals: store.views.modals.filter((view) => view.id !== closed?.id) };
-      store.tell("views");
-    });
+  async submit(event) {
+    event.preventDefault();
+    const button = this.dialog.querySelector("[type=submit]");
+    const answer = await during(button, () => api.submit({ ...this.whose(), values: this.values() }));
+    if (!answer) return;
+    this.errors = answer.errors ?? {};
+    this.draw();
     store.refresh("views");
   }
 
-  dialog.addEventListener("cancel", (event) => {
-    event.preventDefault();
-    cancel();
-  });
-  store.on(["views", "me"], draw);
+  async cancel() {
+    this.errors = {};
+    await during(null, () => api.close(this.whose()));
+    store.refresh("views");
+  }
+
+  whose() {
+    return { user: store.me, view_id: this.view?.id };
+  }
+}
+
+export function modals() {
+  const modal = new Modal();
+  store.on(["views", "me"], () => modal.draw());
 }

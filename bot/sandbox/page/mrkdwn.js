@@ -21,7 +21,9 @@ export function decode(text) {
 
 // `context` knows what the reader knows: users, channels, me, zone, now and openChannel(id).
 export function mrkdwn(text, context) {
-  const pieces = String(text ?? "").replace(/[\uE000\uE001]/g, "").split(/```\n?([\s\S]*?)\n?```/);
+  const pieces = String(text ?? "")
+    .replace(/[\uE000\uE001]/g, "")
+    .split(/```\n?([\s\S]*?)\n?```/);
   return pieces.flatMap((piece, index) => (index % 2 ? [pre(piece, context)] : quotes(piece, context)));
 }
 
@@ -37,7 +39,11 @@ export function textObject(object, context) {
 }
 
 function pre(text, context) {
-  return h("pre", { class: "mrk-pre" }, text.split(/(<[^<>\n]+>)/).map((part) => flat(part, context)));
+  return h(
+    "pre",
+    { class: "mrk-pre" },
+    text.split(/(<[^<>\n]+>)/).map((part) => flat(part, context)),
+  );
 }
 
 function flat(part, context) {
@@ -112,14 +118,22 @@ function angle(body, context) {
 
 function mention(id, label, context) {
   const name = context.users.get(id)?.name ?? label ?? id;
-  return h("span", { class: id === context.me ? "mention mention-me" : "mention" }, `@${name.replace(/^@/, "")}`);
+  return h(
+    "span",
+    { class: id === context.me ? "mention mention-me" : "mention" },
+    `@${name.replace(/^@/, "")}`,
+  );
 }
 
 function channelLink(id, label, context) {
   const name = context.channels.get(id)?.name ?? label;
   if (!name) return h("span", { class: "mention" }, "#private");
   if (!context.channels.has(id)) return h("span", { class: "mention" }, `#${name}`);
-  return h("button", { class: "mention mention-link", type: "button", onclick: () => context.openChannel(id) }, `#${name}`);
+  return h(
+    "button",
+    { class: "mention mention-link", type: "button", onclick: () => context.openChannel(id) },
+    `#${name}`,
+  );
 }
 
 function broadcast(word, label) {

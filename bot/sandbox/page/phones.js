@@ -7,10 +7,18 @@ import { store } from "./store.js";
 import { callScreen, live } from "./call.js";
 import { clockTime, instant, shortDay } from "./time.js";
 
-const ENDED = { completed: "Call", busy: "Declined call", "no-answer": "Missed call", canceled: "Call was cancelled", voicemail: "Went to voicemail" };
+const ENDED = {
+  completed: "Call",
+  busy: "Declined call",
+  "no-answer": "Missed call",
+  canceled: "Call was cancelled",
+  voicemail: "Went to voicemail",
+};
 
 function owner(phone) {
-  return store.state.users.find((user) => user.id === phone.owner || user.name === phone.owner || user.name === phone.name);
+  return store.state.users.find(
+    (user) => user.id === phone.owner || user.name === phone.owner || user.name === phone.name,
+  );
 }
 
 const nameOf = (phone) => owner(phone)?.name ?? phone.name ?? phone.number;
@@ -23,18 +31,41 @@ function pretty(number) {
 function smsItem(sms, zone) {
   const at = clockTime(instant(sms.at), zone);
   const state = sms.direction === "out" ? sms.status : "";
-  return { key: sms.sid, signature: JSON.stringify([sms, zone]), at: instant(sms.at), build: () =>
-    h("div", { class: `sms sms-${sms.direction}`, data: { testid: "sms" } }, h("p", { class: "sms-body" }, sms.body),
-      h("span", { class: "sms-at" }, at, state && ` · ${state}`)) };
+  return {
+    key: sms.sid,
+    signature: JSON.stringify([sms, zone]),
+    at: instant(sms.at),
+    build: () =>
+      h(
+        "div",
+        { class: `sms sms-${sms.direction}`, data: { testid: "sms" } },
+        h("p", { class: "sms-body" }, sms.body),
+        h("span", { class: "sms-at" }, at, state && ` · ${state}`),
+      ),
+  };
 }
 
 function callItem(call, zone) {
   const said = call.said ?? [];
-  return { key: call.sid, signature: JSON.stringify([call, zone]), at: instant(call.at), build: () =>
-    h("details", { class: `past-call past-${call.status}` },
-      h("summary", {}, icon(call.status === "voicemail" ? "voicemail" : "phone"), h("span", {}, ENDED[call.status] ?? call.status),
-        call.digits && h("span", { class: "digits" }, `pressed ${call.digits}`), h("time", {}, clockTime(instant(call.at), zone))),
-      said.length ? said.map((line) => h("p", {}, line)) : h("p", {}, "Nothing was said.")) };
+  return {
+    key: call.sid,
+    signature: JSON.stringify([call, zone]),
+    at: instant(call.at),
+    build: () =>
+      h(
+        "details",
+        { class: `past-call past-${call.status}` },
+        h(
+          "summary",
+          {},
+          icon(call.status === "voicemail" ? "voicemail" : "phone"),
+          h("span", {}, ENDED[call.status] ?? call.status),
+          call.digits && h("span", { class: "digits" }, `pressed ${call.digits}`),
+          h("time", {}, clockTime(instant(call.at), zone)),
+        ),
+        said.length ? said.map((line) => h("p", {}, line)) : h("p", {}, "Nothing was said."),
+      ),
+  };
 }
 
 function thread(phone, zone) {
@@ -43,7 +74,10 @@ function thread(phone, zone) {
   let day = "";
   return items.flatMap((item) => {
     const title = shortDay(item.at, zone);
-    const marker = title === day ? [] : [{ key: `day ${title}`, signature: title, build: () => h("div", { class: "phone-day" }, title) }];
+    const marker =
+      title === day
+        ? []
+        : [{ key: `day ${title}`, signature: title, build: () => h("div", { class: "phone-day" }, title) }];
     day = title;
     return [...marker, item];
   });
@@ -54,11 +88,32 @@ class Phone {
     this.number = number;
     this.seen = 0;
     this.calls = h("div", { class: "phone-calls" });
-    this.list = h("div", { class: "sms-list", role: "log", "aria-live": "polite", "aria-label": "SMS and calls", tabindex: "0" });
-    this.input = h("input", { class: "field", placeholder: "Reply by SMS", "aria-label": "Reply by SMS", autocomplete: "off", data: { testid: "sms-reply" } });
-    this.send = h("button", { class: "send", type: "submit", "aria-label": "Send SMS", data: { testid: "sms-send" } }, icon("send"));
+    this.list = h("div", {
+      class: "sms-list",
+      role: "log",
+      "aria-live": "polite",
+      "aria-label": "SMS and calls",
+      tabindex: "0",
+    });
+    this.input = h("input", {
+      class: "field",
+      placeholder: "Reply by SMS",
+      "aria-label": "Reply by SMS",
+      autocomplete: "off",
+      data: { testid: "sms-reply" },
+    });
+    this.send = h(
+      "button",
+      { class: "send", type: "submit", "aria-label": "Send SMS", data: { testid: "sms-send" } },
+      icon("send"),
+    );
     this.head = h("button", { class: "phone-head", type: "button", onclick: () => toggle(this) });
-    this.form = h("form", { class: "sms-form", onsubmit: (event) => this.reply(event) }, this.input, this.send);
+    this.form = h(
+      "form",
+      { class: "sms-form", onsubmit: (event) => this.reply(event) },
+      this.input,
+      this.send,
+    );
     this.body = h("div", { class: "phone-body" }, this.calls, this.list, this.form);
     this.node = h("section", { class: "phone" }, this.head, this.body);
   }
@@ -81,17 +136,27 @@ class Phone {
     this.node.dataset.testid = `phone-${name}`;
     this.node.setAttribute("aria-label", `Phone of ${name}`);
     this.node.classList.toggle("open", open);
-    this.node.classList.toggle("ringing", now.some((call) => call.status === "ringing"));
+    this.node.classList.toggle(
+      "ringing",
+      now.some((call) => call.status === "ringing"),
+    );
     this.head.setAttribute("aria-expanded", String(open));
     this.drawHead(phone, name, received - this.seen, now);
     this.body.hidden = !open;
-    keyed(this.calls, now.map((call) => callScreen(phone.number, call)));
+    keyed(
+      this.calls,
+      now.map((call) => callScreen(phone.number, call)),
+    );
     const fresh = keyed(this.list, thread(phone, owner(phone)?.tz ?? store.zone));
     this.list.classList.toggle("empty", !this.list.children.length);
     const busy = now.map((call) => `${call.sid} ${call.status}`).join();
-    if (busy && busy !== this.busy) requestAnimationFrame(() => this.calls.scrollIntoView({ block: "nearest" }));
+    if (busy && busy !== this.busy)
+      requestAnimationFrame(() => this.calls.scrollIntoView({ block: "nearest" }));
     this.busy = busy;
-    if (fresh.length || (open && !this.open)) requestAnimationFrame(() => { this.list.scrollTop = this.list.scrollHeight; });
+    if (fresh.length || (open && !this.open))
+      requestAnimationFrame(() => {
+        this.list.scrollTop = this.list.scrollHeight;
+      });
     this.open = open;
   }
 
@@ -100,14 +165,32 @@ class Phone {
     const sign = JSON.stringify([name, unread, word, phone.name]);
     if (this.sign === sign) return;
     this.sign = sign;
-    fill(this.head, avatar(owner(phone) ?? { name }, "small"),
-      h("span", { class: "phone-who" }, h("strong", {}, name, owner(phone)?.id === store.me && h("small", {}, " you")), h("span", { class: "phone-number" }, word)),
-      unread > 0 && h("span", { class: "badge" }, unread, h("span", { class: "sr" }, " unread")), icon("chevron"));
+    fill(
+      this.head,
+      avatar(owner(phone) ?? { name }, "small"),
+      h(
+        "span",
+        { class: "phone-who" },
+        h("strong", {}, name, owner(phone)?.id === store.me && h("small", {}, " you")),
+        h("span", { class: "phone-number" }, word),
+      ),
+      unread > 0 && h("span", { class: "badge" }, unread, h("span", { class: "sr" }, " unread")),
+      icon("chevron"),
+    );
   }
 }
 
 export function phones(root) {
-  const close = h("button", { class: "icon-button phones-close", type: "button", "aria-label": "Close phones", onclick: () => document.body.classList.remove("phones-open") }, icon("close"));
+  const close = h(
+    "button",
+    {
+      class: "icon-button phones-close",
+      type: "button",
+      "aria-label": "Close phones",
+      onclick: () => document.body.classList.remove("phones-open"),
+    },
+    icon("close"),
+  );
   const stack = h("div", { class: "phone-stack" });
   const none = h("p", { class: "quiet" }, "Nobody here has a phone yet.");
   fill(root, h("header", { class: "phones-head" }, h("h2", {}, "Phones"), close), none, stack);
@@ -134,7 +217,10 @@ export function phones(root) {
       known.get(phone.number).draw(phone, isOpen(phone));
     }
     const nodes = order.map((phone) => known.get(phone.number).node);
-    if (nodes.some((node, index) => stack.children[index] !== node) || stack.children.length !== nodes.length) {
+    if (
+      nodes.some((node, index) => stack.children[index] !== node) ||
+      stack.children.length !== nodes.length
+    ) {
       stack.replaceChildren();
       add(stack, nodes);
     }
@@ -146,4 +232,3 @@ export function phones(root) {
   });
   store.on(["phones", "state", "me"], draw);
 }
-

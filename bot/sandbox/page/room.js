@@ -2,25 +2,44 @@
 
 import { composer } from "./composer.js";
 import { fill, h, icon, keyed } from "./dom.js";
-import { openHome, threadItems } from "./messages.js";
+import { openHome, threadItems } from "./feed.js";
 import { mrkdwn } from "./mrkdwn.js";
 import { store } from "./store.js";
 
 function tabs() {
-  const tab = (name, title, open) => h("button", { class: "tab", type: "button", role: "tab", "aria-selected": String(store.tab === name),
-    data: { testid: `tab-${name}` }, onclick: (event) => open(event.currentTarget) }, title);
-  return h("div", { class: "tabs", role: "tablist", "aria-label": "Midwatch" },
-    tab("messages", "Messages", () => store.openTab("messages")), tab("home", "Home", openHome));
+  const tab = (name, title, open) =>
+    h(
+      "button",
+      {
+        class: "tab",
+        type: "button",
+        role: "tab",
+        "aria-selected": String(store.tab === name),
+        data: { testid: `tab-${name}` },
+        onclick: (event) => open(event.currentTarget),
+      },
+      title,
+    );
+  return h(
+    "div",
+    { class: "tabs", role: "tablist", "aria-label": "Midwatch" },
+    tab("messages", "Messages", () => store.openTab("messages")),
+    tab("home", "Home", openHome),
+  );
 }
 
 function title() {
   if (store.inDm) return [h("h2", {}, icon("moon"), "Midwatch"), tabs()];
   const room = store.channel;
   if (!room) return [h("h2", {}, "…")];
-  const topic = room.topic && h("p", { class: "topic", title: room.topic }, mrkdwn(room.topic, store.context));
+  const topic =
+    room.topic && h("p", { class: "topic", title: room.topic }, mrkdwn(room.topic, store.context));
   const count = room.members?.length ?? 0;
-  return [h("h2", {}, icon("hash"), room.name, room.archived && h("span", { class: "tag" }, "ARCHIVED")), topic,
-    count > 0 && h("span", { class: "count", title: "Members" }, `${count} members`)];
+  return [
+    h("h2", {}, icon("hash"), room.name, room.archived && h("span", { class: "tag" }, "ARCHIVED")),
+    topic,
+    count > 0 && h("span", { class: "count", title: "Members" }, `${count} members`),
+  ];
 }
 
 export function roomHead(root) {
@@ -39,7 +58,14 @@ function outage() {
   if (!store.fault("slack", "slack_socket")) return "";
   const sms = !store.fault("sms", "twilio");
   const voice = !store.fault("voice", "twilio");
-  const left = sms && voice ? "SMS and calls still work" : sms ? "SMS still works" : voice ? "Calls still work" : "Nor do SMS and calls work";
+  const left =
+    sms && voice
+      ? "SMS and calls still work"
+      : sms
+        ? "SMS still works"
+        : voice
+          ? "Calls still work"
+          : "Nor do SMS and calls work";
   return `Slack is broken for Midwatch: it may neither post nor hear you here. ${left}.`;
 }
 
@@ -57,8 +83,21 @@ export function threadPanel(root) {
   const scroll = h("div", { class: "thread-scroll", tabindex: "-1" }, list);
   const foot = h("footer", { class: "composer" });
   const close = () => store.openThread(null);
-  fill(root, h("header", { class: "thread-head" }, h("h2", {}, "Thread"),
-    h("button", { class: "icon-button", type: "button", "aria-label": "Close thread", onclick: close }, icon("close"))), scroll, foot);
+  fill(
+    root,
+    h(
+      "header",
+      { class: "thread-head" },
+      h("h2", {}, "Thread"),
+      h(
+        "button",
+        { class: "icon-button", type: "button", "aria-label": "Close thread", onclick: close },
+        icon("close"),
+      ),
+    ),
+    scroll,
+    foot,
+  );
   const line = composer(foot, { thread: () => store.thread, testid: "thread-composer" });
   root.addEventListener("keydown", (event) => event.key === "Escape" && close());
   let shown = null;

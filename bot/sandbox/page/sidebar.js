@@ -4,23 +4,44 @@ import { avatar, fill, h, icon } from "./dom.js";
 import { store } from "./store.js";
 import { zoneName } from "./time.js";
 
-const GROUPS = [["member", "Members"], ["guest", "Guests"], ["stranger", "Another company"]];
+const GROUPS = [
+  ["member", "Members"],
+  ["guest", "Guests"],
+  ["stranger", "Another company"],
+];
 
 function switcher() {
   const people = store.state.users.filter((user) => user.kind !== "bot");
   const options = GROUPS.map(([kind, title]) => {
     const some = people.filter((user) => user.kind === kind);
-    return some.length && h("optgroup", { label: title },
-      some.map((user) => h("option", { value: user.name, selected: user.id === store.me }, user.name)));
+    return (
+      some.length &&
+      h(
+        "optgroup",
+        { label: title },
+        some.map((user) => h("option", { value: user.name, selected: user.id === store.me }, user.name)),
+      )
+    );
   });
-  const select = h("select", { id: "me", class: "me-select", data: { testid: "me" }, onchange: () => store.become(select.value) }, options || null);
+  const select = h(
+    "select",
+    { id: "me", class: "me-select", data: { testid: "me" }, onchange: () => store.become(select.value) },
+    options || null,
+  );
   const user = store.user();
-  return h("div", { class: "me" }, avatar(user),
-    h("div", { class: "me-who" },
+  return h(
+    "div",
+    { class: "me" },
+    avatar(user),
+    h(
+      "div",
+      { class: "me-who" },
       h("label", { for: "me" }, "You are"),
       select,
-      h("span", { class: "me-about" }, user ? about(user) : "")),
-    icon("chevron"));
+      h("span", { class: "me-about" }, user ? about(user) : ""),
+    ),
+    icon("chevron"),
+  );
 }
 
 function about(user) {
@@ -30,10 +51,26 @@ function about(user) {
 
 function entry({ mark, name, testid, place, unread, faint, title }) {
   const current = store.place === place;
-  return h("li", {}, h("button", { class: `entry${unread ? " unread" : ""}${faint ? " faint" : ""}`, type: "button", title,
-    "aria-current": current ? "page" : null, data: { testid }, onclick: () => go(place) },
-  mark, h("span", { class: "entry-name" }, name),
-  unread ? h("span", { class: "dot", data: { testid: "unread" } }, h("span", { class: "sr" }, `${unread} new`)) : null));
+  return h(
+    "li",
+    {},
+    h(
+      "button",
+      {
+        class: `entry${unread ? " unread" : ""}${faint ? " faint" : ""}`,
+        type: "button",
+        title,
+        "aria-current": current ? "page" : null,
+        data: { testid },
+        onclick: () => go(place),
+      },
+      mark,
+      h("span", { class: "entry-name" }, name),
+      unread
+        ? h("span", { class: "dot", data: { testid: "unread" } }, h("span", { class: "sr" }, `${unread} new`))
+        : null,
+    ),
+  );
 }
 
 function go(place) {
@@ -44,7 +81,10 @@ function go(place) {
 function channelEntry(room) {
   const outside = room.members?.length && !room.members.includes(store.me);
   return entry({
-    mark: icon("hash"), name: room.name, testid: `channel-${room.name}`, place: room.id,
+    mark: icon("hash"),
+    name: room.name,
+    testid: `channel-${room.name}`,
+    place: room.id,
     unread: store.place === room.id ? 0 : store.unread(room),
     faint: outside || room.archived,
     title: room.archived ? "Archived" : outside ? "You are not a member" : room.topic || null,
@@ -53,8 +93,13 @@ function channelEntry(room) {
 
 function dmEntry() {
   const bot = { kind: "bot", name: "Midwatch" };
-  return entry({ mark: avatar(bot, "tiny"), name: "Midwatch", testid: "dm-midwatch", place: "dm",
-    unread: store.inDm || !store.dm ? 0 : store.unread(store.dm) });
+  return entry({
+    mark: avatar(bot, "tiny"),
+    name: "Midwatch",
+    testid: "dm-midwatch",
+    place: "dm",
+    unread: store.inDm || !store.dm ? 0 : store.unread(store.dm),
+  });
 }
 
 export function sidebar(root) {
@@ -62,8 +107,14 @@ export function sidebar(root) {
   const rooms = h("ul", { class: "entries" });
   const direct = h("ul", { class: "entries" });
   const team = h("h1", { class: "team" });
-  fill(root, h("div", { class: "side-head" }, team, who),
-    h("h2", { class: "side-title" }, "Channels"), rooms, h("h2", { class: "side-title" }, "Direct messages"), direct);
+  fill(
+    root,
+    h("div", { class: "side-head" }, team, who),
+    h("h2", { class: "side-title" }, "Channels"),
+    rooms,
+    h("h2", { class: "side-title" }, "Direct messages"),
+    direct,
+  );
   let sign = "";
 
   function drawWho() {

@@ -31,7 +31,10 @@ class Store extends EventTarget {
 
   async start() {
     this.#restore();
-    listen((changed) => this.#changed(changed), (online) => this.#connection(online));
+    listen(
+      (changed) => this.#changed(changed),
+      (online) => this.#connection(online),
+    );
     await this.refresh("state");
   }
 
@@ -81,7 +84,12 @@ class Store extends EventTarget {
   become(name) {
     const user = this.state.users.find((each) => each.name === name && each.kind !== "bot");
     if (!user || user.id === this.me) return;
-    Object.assign(this, { me: user.id, thread: null, messages: new Map(), views: { modals: [], home: null } });
+    Object.assign(this, {
+      me: user.id,
+      thread: null,
+      messages: new Map(),
+      views: { modals: [], home: null },
+    });
     this.#remember();
     this.tell("me", "state", "messages", "thread", "views", "phones");
     this.#everyChannel();
@@ -111,7 +119,9 @@ class Store extends EventTarget {
 
   unread(channel) {
     const seen = this.#read.get(`${this.me} ${channel?.id}`) ?? 0;
-    return this.list(channel).filter((each) => Number(each.ts) > seen && each.user !== this.me && !each.deleted).length;
+    return this.list(channel).filter(
+      (each) => Number(each.ts) > seen && each.user !== this.me && !each.deleted,
+    ).length;
   }
 
   // A fetch that began before the change it is asked for is followed by another one. Never rejects: what could
@@ -123,12 +133,14 @@ class Store extends EventTarget {
       load.again = true;
       return load.running;
     }
-    load.running = this.#load(topic).catch((error) => this.#failed(topic, error)).then(() => {
-      load.running = null;
-      if (!load.again) return undefined;
-      load.again = false;
-      return this.refresh(topic);
-    });
+    load.running = this.#load(topic)
+      .catch((error) => this.#failed(topic, error))
+      .then(() => {
+        load.running = null;
+        if (!load.again) return undefined;
+        load.again = false;
+        return this.refresh(topic);
+      });
     return load.running;
   }
 
@@ -165,10 +177,12 @@ class Store extends EventTarget {
     this.#clock = { at: instant(state.now), since: performance.now() };
     this.ready = true;
     if (!this.user()) this.me = this.#firstUser();
-    if (this.place !== "dm" && !this.channel) this.place = this.rooms.find((room) => !room.archived)?.id ?? "dm";
+    if (this.place !== "dm" && !this.channel)
+      this.place = this.rooms.find((room) => !room.archived)?.id ?? "dm";
     this.tell("state");
     if (first) return this.#changed(null);
-    for (const channel of this.state.channels) if (!rooms.has(channel.id)) this.refresh(`messages:${channel.id}`);
+    for (const channel of this.state.channels)
+      if (!rooms.has(channel.id)) this.refresh(`messages:${channel.id}`);
     return undefined;
   }
 
@@ -190,7 +204,8 @@ class Store extends EventTarget {
     }
     for (const topic of topics) {
       if (topic.startsWith("views:") && topic !== `views:${this.me}`) continue;
-      const other = topic.startsWith("messages:") && this.state.channels.find((each) => topic.endsWith(each.id));
+      const other =
+        topic.startsWith("messages:") && this.state.channels.find((each) => topic.endsWith(each.id));
       if (other?.is_im && other.user !== this.me) continue;
       this.refresh(topic.startsWith("views") ? "views" : topic);
     }
@@ -214,7 +229,11 @@ class Store extends EventTarget {
   }
 
   #remember() {
-    history.replaceState(null, "", `#${new URLSearchParams({ me: this.user()?.name ?? "", in: this.place ?? "" })}`);
+    history.replaceState(
+      null,
+      "",
+      `#${new URLSearchParams({ me: this.user()?.name ?? "", in: this.place ?? "" })}`,
+    );
   }
 }
 

@@ -13,13 +13,19 @@ function parts(ms, zone, options) {
     }
     formats.set(key, format);
   }
-  return Object.fromEntries(formats.get(key).formatToParts(ms).map((part) => [part.type, part.value]));
+  return Object.fromEntries(
+    formats
+      .get(key)
+      .formatToParts(ms)
+      .map((part) => [part.type, part.value]),
+  );
 }
 
 // Seconds (also as Slack's "1700000000.000100"), milliseconds or ISO 8601, to milliseconds.
 export function instant(value) {
   const number = Number(value);
-  if (value !== null && value !== "" && Number.isFinite(number)) return number > 1e11 ? number : number * 1000;
+  if (value !== null && value !== "" && Number.isFinite(number))
+    return number > 1e11 ? number : number * 1000;
   const parsed = Date.parse(value);
   return Number.isNaN(parsed) ? 0 : parsed;
 }
@@ -47,7 +53,11 @@ export function zoneName(ms, zone) {
 
 function relativeDay(ms, zone, now) {
   const day = dayNumber(ms, zone);
-  const names = [["today", 0], ["yesterday", -1], ["tomorrow", 1]];
+  const names = [
+    ["today", 0],
+    ["yesterday", -1],
+    ["tomorrow", 1],
+  ];
   return names.find(([, shift]) => day === dayNumber(now + shift * 86_400_000, zone))?.[0];
 }
 
@@ -64,7 +74,12 @@ export function ago(ms, now) {
 }
 
 export function duration(seconds) {
-  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  const units = [
+    ["d", 86400],
+    ["h", 3600],
+    ["min", 60],
+    ["s", 1],
+  ];
   const said = [];
   let rest = Math.max(0, Math.round(seconds));
   for (const [name, size] of units) {
@@ -100,7 +115,8 @@ export function slackDate(ms, pattern, zone, now) {
     ago: ago(ms, now),
   };
   return pattern.replace(/\{(\w+?)(_pretty)?\}/g, (whole, name, pretty) =>
-    pretty && near ? near : (dates[name] ?? whole));
+    pretty && near ? near : (dates[name] ?? whole),
+  );
 }
 
 // The epoch seconds at which a clock in `zone` shows "2026-03-01T09:30"; null when it is not a time.
