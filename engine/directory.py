@@ -51,6 +51,7 @@ class Policy:
     repeat: int = 0  # extra passes
     on_exhaustion: OnExhaustion = OnExhaustion.NOTIFY_ADMINS
     ack_timeout: timedelta | None = None
+    created_at: datetime | None = field(default=None, compare=False)  # of this version
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class DedupKey:
     ended_by: str | None = None
 
 
-def _alert(row: Any) -> Alert:
+def alert_of(row: Any) -> Alert:
     return Alert(
         id=row.id,
         incident_id=row.incident_id,
@@ -119,7 +119,7 @@ async def open_by_key(tx: Tx, org_id: int, keys: Sequence[Key]) -> dict[Key, Ale
             OPEN,
         )
     )
-    found = {(row.service_id, row.dedup_key): _alert(row) for row in rows}
+    found = {(row.service_id, row.dedup_key): alert_of(row) for row in rows}
     return {key: alert for key, alert in found.items() if key in wanted}
 
 
@@ -154,7 +154,7 @@ async def last_of_incidents(
         )
         .order_by(alerts.c.id)
     )
-    found = {(row.service_id, row.dedup_key): _alert(row) for row in rows}
+    found = {(row.service_id, row.dedup_key): alert_of(row) for row in rows}
     return {key: alert for key, alert in found.items() if key in wanted}
 
 
@@ -164,7 +164,7 @@ async def of_incident(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[
         .where(alerts.c.org_id == org_id, any_of(alerts.c.incident_id, incident_ids))
         .order_by(alerts.c.last_seen_at.desc(), alerts.c.id.desc())
     )
-    return [_alert(row) for row in rows]
+    return [alert_of(row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ async def close_all(tx: Tx, org_id: int, incident_ids: Sequence[int], by: str, n
         .values(status=AlertStatus.RESOLVED.value, resolved_at=now, resolved_by=by)
         .returning(alerts)
     )
-    return [_alert(row) for row in rows]
+    return [alert_of(row) for row in rows]
 
 
 async def keys_of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Key]:

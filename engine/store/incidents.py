@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from engine.db import Tx, any_of, upsert
 from engine.directory import Target, TargetKind
 from engine.escalation.fate import Fate, Kept
-from engine.models import Actor, IncidentStatus, TimerKind, Urgency, Via
+from engine.grouping import severity_weight
+from engine.models import Actor, IncidentStatus, Severity, TimerKind, Urgency, Via
 from engine.schema import OPEN, counters, incidents
 
 
@@ -49,11 +50,6 @@ class NewIncident:
     last_paged_at: datetime | None = None
 
 
-SEVERITY_WEIGHT = {"info": 1, "warning": 2, "error": 3, "critical": 4}
-SEVERITY_WORD = {weight: word for word, weight in SEVERITY_WEIGHT.items()}
-UNKNOWN_WEIGHT = 3  # an unknown word pages like an error
-
-
 def _incident(row: Any) -> Incident:
     return Incident(
         id=row.id,
@@ -72,11 +68,11 @@ def _incident(row: Any) -> Incident:
 
 
 def _fate(row: Any) -> Fate:
-    weight = SEVERITY_WEIGHT.get(row.severity or "", UNKNOWN_WEIGHT)
+    severity = None if row.severity is None else Severity(row.severity)
     return Fate(
         status=IncidentStatus(row.status),
         urgency=Urgency(row.urgency),
-        severity=weight,
+        severity=severity_weight(severity),
         epoch=row.epoch,
         round=row.round,
         pass_=row._mapping["pass"],

@@ -1,0 +1,199 @@
+"""Applies decisions: the one place where a new fate becomes rows.
+
+Runs inside the caller's transaction, under the incidents' locks; sends nothing. What must happen
+together (fate, timeline, timers, deliveries, cards) is written here together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from engine.db import Tx
+from engine.directory import Directory
+from engine.escalation.fate import (
+    Arm,
+    Armed,
+    CancelPages,
+    CloseAlerts,
+    Decision,
+    Disarm,
+    EndResponder,
+    RevivePages,
+)
+from engine.models import Actor, Alert, DeliveryKind, Rank, Timer, TimerKind
+from engine.pager.ladder import Link
+from engine.pager.pages import deliveries_of
+from engine.store import alerts, cards, deliveries, incidents, journal, timers
+from engine.store.incidents import Incident
+from engine.store.journal import TimelineRow
+from engine.store.timers import FATE_KINDS, Arming
+
+E = TypeVar("E")
+
+
+class Moved(Exception):
+    """What was read before the locks is no longer so; the unit starts again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An incident as it was, what was decided, and who caused it."""
+
+    incident: Incident
+    decision: Decision
+    kind: str  # of the timeline entry: acknowledged, escalated, resolved …
+    actor: Actor
+    chain: tuple[Link, ...] = ()
+    remarks: tuple[str, ...] = ()
+    quiet: bool = False  # no timeline entry and no card: nothing a person would see
+
+    @property
+    def after(self) -> Incident:
+        return replace(self.incident, fate=self.decision.fate)
+
+    def effects(self, kind: type[E]) -> Iterable[E]:
+        return (effect for effect in self.decision.effects if isinstance(effect, kind))
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Calls that may still ring for incidents that need them no more: (delivery, person)."""
+
+    ringing: tuple[tuple[str, str, int | None], ...] = ()  # provider, reference, person
+    armed: bool = field(default=False)
+
+
+async def apply(
+    tx: Tx, org_id: int, changes: Sequence[Change], directory: Directory, now: datetime
+) -> Applied:
+    """Write all changes; at most one for each incident."""
+    if not changes:
+        return Applied()
+    await incidents.save_fates(
+        tx, (change.after for change in changes if change.decision.fate != change.incident.fate)
+    )
+    await _close_alerts(tx, org_id, changes, now)
+    await _write_timeline(tx, org_id, changes, now)
+    disarmed = [change.incident.id for change in changes if any(change.effects(Disarm))]
+    await timers.disarm(tx, org_id, FATE_KINDS, disarmed)
+    ringing = await _cancel(tx, org_id, changes, now)
+    armings = _armings(changes)
+    armings += await _queue(tx, org_id, changes, directory, now)
+    armings += await _revive(tx, org_id, changes)
+    armings += await card_armings(tx, org_id, [c.incident.id for c in changes if not c.quiet], now)
+    await timers.arm(tx, org_id, armings)
+    return Applied(ringing, bool(armings))
+
+
+async def _close_alerts(tx: Tx, org_id: int, changes: Sequence[Change], now: datetime) -> None:
+    for by in ("source", "human"):
+        ids = [c.incident.id for c in changes if any(effect.by == by for effect in c.effects(CloseAlerts))]
+        if ids:
+            closed = await alerts.close_all(tx, org_id, ids, by, now)
+            await alerts.remember(tx, org_id, [_memory(alert, by, now) for alert in closed])
+
+
+def _memory(alert: Alert, by: str, now: datetime) -> alerts.DedupKey:
+    return alerts.DedupKey(
+        service_id=alert.service_id,
+        dedup_key=alert.dedup_key,
+        last_started_at=alert.started_at,
+        last_ended_at=None,
+        end_arrived_at=now,
+        last_severity=alert.raw_severity,
+        last_incident_id=alert.incident_id,
+        ended_by=by,
+    )
+
+
+async def _write_timeline(tx: Tx, org_id: int, changes: Sequence[Change], now: datetime) -> None:
+    rows = [
+        TimelineRow(
+            incident_id=change.incident.id,
+            kind=change.kind,
+            actor=change.actor,
+            text="; ".join((change.decision.reason, *change.remarks)),
+            before=change.incident.fate.status.value,
+            after=change.decision.fate.status.value,
+            epoch=change.decision.fate.epoch,
+            detail={"level": change.decision.fate.level, "pass": change.decision.fate.pass_},
+        )
+        for change in changes
+        if not change.quiet
+    ]
+    await journal.append_timeline(tx, org_id, rows, now)
+
+
+async def _cancel(
+    tx: Tx, org_id: int, changes: Sequence[Change], now: datetime
+) -> tuple[tuple[str, str, int | None], ...]:
+    """Cancel what is queued; say which calls may still be ringing."""
+    stopped: list[int] = []
+    for change in changes:
+        for effect in change.effects(CancelPages):
+            kinds = [DeliveryKind.PAGE, *((DeliveryKind.RESPONDER,) if effect.responders else ())]
+            epochs = {change.incident.id: change.decision.fate.epoch}
+            gone = await deliveries.cancel(
+                tx, org_id, [change.incident.id], kinds, effect.reason, epochs, now
+            )
+            await timers.disarm_unsent(tx, org_id, gone)
+            stopped.append(change.incident.id)
+        for ended in change.effects(EndResponder):
+            gone = await deliveries.cancel_responder(
+                tx, org_id, change.incident.id, ended.person_id, "answered", now
+            )
+            await timers.disarm_unsent(tx, org_id, gone)
+    if not stopped:
+        return ()
+    calls = await deliveries.ringing(tx, org_id, stopped)
+    return tuple((call.provider, call.provider_ref, call.person_id) for call in calls)
+
+
+def _armings(changes: Sequence[Change]) -> list[Arming]:
+    return [
+        Arming(arm.kind, change.incident.id, arm.due_at, change.decision.fate.epoch)
+        for change in changes
+        for arm in change.effects(Arm)
+    ]
+
+
+async def _queue(
+    tx: Tx, org_id: int, changes: Sequence[Change], directory: Directory, now: datetime
+) -> list[Arming]:
+    new = [
+        delivery
+        for change in changes
+        for effect in change.decision.effects
+        for delivery in deliveries_of(effect, change.after, directory, change.chain, now)
+    ]
+    return deliver_armings(await deliveries.queue(tx, org_id, new, now))
+
+
+def deliver_armings(queued: Iterable[tuple[int, datetime]], rank: Rank = Rank.PAGE) -> list[Arming]:
+    return [Arming(TimerKind.DELIVER, one, due_at, rank=rank) for one, due_at in queued]
+
+
+async def _revive(tx: Tx, org_id: int, changes: Sequence[Change]) -> list[Arming]:
+    armings: list[Arming] = []
+    for change in changes:
+        for effect in change.effects(RevivePages):
+            revived = await deliveries.revive(tx, org_id, change.incident.id, effect.epoch)
+            armings += deliver_armings(revived)
+    return armings
+
+
+def earliest(live: Iterable[Timer]) -> Armed | None:
+    """The timer that a resolve puts away, for a re-fire to take up again."""
+    first = min(live, key=lambda timer: timer.due_at, default=None)
+    return None if first is None else Armed(TimerKind(first.kind), first.due_at)
+
+
+async def card_armings(tx: Tx, org_id: int, incident_ids: Sequence[int], now: datetime) -> list[Arming]:
+    """One live timer per card; a change while it is being shown makes it due again."""
+    if not incident_ids:
+        return []
+    shown = await cards.of_incidents(tx, org_id, incident_ids)
+    return [Arming(TimerKind.CARD, card.id, now, rank=Rank.CARD) for card in shown]

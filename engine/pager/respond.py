@@ -1,0 +1,201 @@
+"""What people do to an incident: acknowledge, resolve, snooze, escalate, assign, undo.
+
+One transaction each: lock, decide, apply. Sends nothing; ringing calls are hung up after the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import structlog
+from sqlalchemy.exc import IntegrityError
+
+from engine import metrics
+from engine.clock import Clock
+from engine.db import Database, Tx, Writer
+from engine.directory import Directory, Policy, Target
+from engine.errors import NotFound, Unavailable
+from engine.escalation import decide
+from engine.escalation.fate import (
+    Acknowledge,
+    AddResponder,
+    Command,
+    EscalateNow,
+    Reassign,
+    Reopen,
+    Resolve,
+    Snooze,
+    Unacknowledge,
+)
+from engine.models import ORG, Actor, IncidentView, Via
+from engine.nudge import Nudge
+from engine.pager.apply import Applied, Change, Moved, apply, deliver_armings, earliest
+from engine.pager.ladder import Resolver
+from engine.pager.pages import say
+from engine.pager.views import Views
+from engine.store import alerts, deliveries, directory, incidents, journal, timers
+from engine.store.incidents import Incident
+from engine.store.journal import TimelineRow
+
+log = structlog.get_logger(__name__)
+
+RESTARTS: Final = 3
+
+Calls = tuple[tuple[str, str, int | None], ...]  # provider, reference, person
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of it: the incident as it is now, and a sentence for whoever asked."""
+
+    incident: IncidentView
+    changed: bool
+    reason: str
+
+
+class Responder:
+    """Every answer of a person, from whichever side it comes."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        directory_now: Callable[[], Awaitable[Directory]],
+        nudge: Nudge,
+        hang_up: Callable[[Calls], None],
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._directory_now = directory_now
+        self._nudge = nudge
+        self._hang_up = hang_up
+        self._views = Views(database)
+
+    async def find(self, number: int) -> int | None:
+        """The id of the incident with this #."""
+        async with self._database.snapshot() as tx:
+            return await incidents.id_of(tx, ORG, number)
+
+    async def acknowledge(self, incident_id: int, actor: Actor) -> Answer:
+        return await self._respond(incident_id, "acknowledged", actor, Acknowledge(actor))
+
+    async def unacknowledge(self, incident_id: int, actor: Actor) -> Answer:
+        return await self._respond(incident_id, "unacknowledged", actor, Unacknowledge(actor))
+
+    async def resolve(self, incident_id: int, actor: Actor) -> Answer:
+        return await self._respond(incident_id, "resolved", actor, Resolve(actor))
+
+    async def reopen(self, incident_id: int, actor: Actor) -> Answer:
+        return await self._respond(incident_id, "reopened", actor, Reopen(actor))
+
+    async def snooze(self, incident_id: int, actor: Actor, until: datetime) -> Answer:
+        return await self._respond(incident_id, "snoozed", actor, Snooze(actor, until))
+
+    async def escalate(self, incident_id: int, actor: Actor) -> Answer:
+        return await self._respond(incident_id, "escalated", actor, EscalateNow(actor))
+
+    async def reassign(self, incident_id: int, actor: Actor, target: Target) -> Answer:
+        return await self._respond(incident_id, "assigned", actor, Reassign(actor, target))
+
+    async def add_responder(self, incident_id: int, actor: Actor, person_id: int) -> Answer:
+        return await self._respond(incident_id, "responder_added", actor, AddResponder(actor, person_id))
+
+    async def note(self, incident_id: int, actor: Actor, text: str) -> Answer:
+        """Keep a note on the timeline, and say it in the thread of the card."""
+        now = self._clock.now()
+
+        async def unit(tx: Tx) -> None:
+            incident = await _locked(tx, incident_id)
+            row = TimelineRow(incident.id, "note", actor, text, incident.fate.epoch)
+            await journal.append_timeline(tx, ORG, [row], now)
+            key = f"note:{actor.name}:{int(now.timestamp() * 1000)}"
+            line = say(incident, key, f"Note by {actor.name}: {text}", now)
+            queued = await deliveries.queue(tx, ORG, [line], now)
+            await timers.arm(tx, ORG, deliver_armings(queued))
+
+        await self._database.write(unit, rank=Writer.RESPOND)
+        self._nudge()
+        return await self._answer(incident_id, changed=True, reason="noted")
+
+    async def _respond(self, incident_id: int, kind: str, actor: Actor, command: Command) -> Answer:
+        known = await self._directory_now()
+        changed, reason, applied = await self._write(incident_id, kind, actor, command, known)
+        self._nudge()
+        # The call that this answer came by hears "acknowledged" and ends by itself.
+        own = actor.person_id if actor.via is Via.VOICE else None
+        self._hang_up(tuple(call for call in applied.ringing if own is None or call[2] != own))
+        metrics.responses.labels(kind, actor.via.value).inc()
+        log.info("incident.responded", incident=incident_id, kind=kind, via=actor.via.value, changed=changed)
+        return await self._answer(incident_id, changed=changed, reason=reason)
+
+    async def _write(
+        self, incident_id: int, kind: str, actor: Actor, command: Command, known: Directory
+    ) -> tuple[bool, str, Applied]:
+        for _ in range(RESTARTS):
+            try:
+                return await self._database.write(
+                    lambda tx: self._unit(tx, incident_id, kind, actor, command, known), rank=Writer.RESPOND
+                )
+            except (Moved, IntegrityError):
+                # IntegrityError: a reopen met an incident that opened for its key in this instant.
+                log.info("incident.moved", incident=incident_id)
+        raise Unavailable
+
+    async def _unit(
+        self, tx: Tx, incident_id: int, kind: str, actor: Actor, command: Command, known: Directory
+    ) -> tuple[bool, str, Applied]:
+        now = self._clock.now()
+        keys = await self._lock_keys(tx, incident_id) if isinstance(command, Resolve) else set()
+        incident = await _locked(tx, incident_id)
+        command = await self._complete(tx, incident, command, keys)
+        policy = await self._policy(tx, incident, known)
+        resolver = Resolver(known, incident.fate.urgency, now)
+        ladder = resolver.ladder(policy, incident.fate.reassigned_to)
+        decision = decide(incident.fate, command, now, ladder)
+        if not decision.changed and not decision.effects:
+            return False, decision.reason, Applied()
+        change = Change(incident, decision, kind, actor, resolver.chain(policy))
+        return decision.changed, decision.reason, await apply(tx, ORG, [change], known, now)
+
+    async def _lock_keys(self, tx: Tx, incident_id: int) -> set[alerts.Key]:
+        """A resolve writes the memory of its alerts' keys: they are locked before the incident."""
+        keys = await alerts.keys_of_incidents(tx, ORG, [incident_id])
+        await alerts.lock_keys(tx, ORG, keys)
+        return set(keys)
+
+    async def _complete(self, tx: Tx, incident: Incident, command: Command, keys: set[alerts.Key]) -> Command:
+        """Add what only SQL knows, now that the incident is locked."""
+        if isinstance(command, Resolve):
+            if not set(await alerts.keys_of_incidents(tx, ORG, [incident.id])) <= keys:
+                raise Moved
+            live = await timers.of_subjects(tx, ORG, timers.FATE_KINDS, [incident.id])
+            return Resolve(command.by, earliest(live))
+        if isinstance(command, Reopen):
+            holders = await incidents.open_by_group(tx, ORG, [incident.service_id], [incident.group_key])
+            holder = holders.get((incident.service_id, incident.group_key))
+            if holder is not None and holder != incident.id:
+                (other,) = await incidents.read(tx, [holder])
+                return Reopen(command.by, other.number)
+        return command
+
+    async def _policy(self, tx: Tx, incident: Incident, known: Directory) -> Policy | None:
+        if incident.policy_version_id is not None:
+            return await directory.policy_by_version(tx, ORG, incident.policy_version_id)
+        service = known.services.get(incident.service_id)
+        return None if service is None or service.policy_id is None else known.policies.get(service.policy_id)
+
+    async def _answer(self, incident_id: int, *, changed: bool, reason: str) -> Answer:
+        view = await self._views.incident(incident_id)
+        if view is None:
+            raise NotFound("There is no such incident.")
+        return Answer(view, changed, reason)
+
+
+async def _locked(tx: Tx, incident_id: int) -> Incident:
+    found = await incidents.lock(tx, [incident_id])
+    if not found:
+        raise NotFound("There is no such incident.")
+    return found[0]

@@ -1,0 +1,75 @@
+"""Rows of one batch: what an event becomes as an alert, a count and a line of the journal.
+
+Pure: never reads the clock or the database.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.models import Actor, Alert, Event, Via
+from engine.pager.fold import Item, Plan
+from engine.store.alerts import NewAlert, Refresh
+from engine.store.journal import EventRow
+
+TITLE_LENGTH: Final = 300
+
+
+def title(event: Event) -> str:
+    first = event.summary.strip().splitlines()[0].strip() if event.summary.strip() else ""
+    title = first or "No summary provided"
+    return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1]}…"
+
+
+def source(item: Item) -> Actor:
+    return Actor(item.source, Via.SOURCE)
+
+
+def refresh(alert: Alert, item: Item, times: int, *, flaps: int) -> Refresh:
+    event = item.event
+    return Refresh(
+        alert_id=alert.id,
+        times=times,
+        flaps=flaps,
+        severity=event.severity.value if event.severity else None,
+        raw_severity=event.raw_severity,
+        urgency=item.urgency.value,
+        summary=event.summary,
+        started_at=event.started_at or alert.started_at,
+    )
+
+
+def new_alert(incident_id: int, plan: Plan, item: Item) -> NewAlert:
+    event = item.event
+    return NewAlert(
+        service_id=plan.service.id,
+        incident_id=incident_id,
+        dedup_key=plan.dedup_key,
+        source_group=event.group_key,
+        severity=event.severity.value if event.severity else None,
+        raw_severity=event.raw_severity,
+        urgency=item.urgency.value,
+        summary=event.summary,
+        labels=dict(event.labels),
+        links=[{"url": link.url, "text": link.text} for link in event.links],
+        event_count=plan.triggers,
+        started_at=event.started_at,
+    )
+
+
+def event_row(service_id: int, item: Item, outcome: str, reason: str, incident_id: int | None) -> EventRow:
+    event = item.event
+    return EventRow(
+        service_id=service_id,
+        source=item.source,
+        action=event.action.value,
+        dedup_key=event.dedup_key,
+        outcome=outcome,
+        reason=reason,
+        summary=event.summary,
+        incident_id=incident_id,
+        raw_severity=event.raw_severity,
+        content=event.details,
+        started_at=event.started_at,
+        ended_at=event.ended_at,
+    )

@@ -1,0 +1,129 @@
+"""Card rows: where a Slack message shows an incident. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from engine.db import Tx, any_of, upsert
+from engine.models import Card
+from engine.schema import alerts, cards, incidents
+
+COLUMNS = (
+    cards.c.id,
+    cards.c.org_id,
+    cards.c.incident_id,
+    cards.c.channel,
+    cards.c.person_id,
+    cards.c.channel_id,
+    cards.c.ts,
+    cards.c.shown_at,
+)
+
+
+def _card(row: Any) -> Card:
+    return Card(*row)
+
+
+async def read(tx: Tx, card_ids: Sequence[int]) -> list[Card]:
+    rows = await tx.execute(sa.select(*COLUMNS).where(any_of(cards.c.id, card_ids)).order_by(cards.c.id))
+    return [_card(row) for row in rows]
+
+
+async def of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Card]:
+    """The cards of these incidents that can be shown."""
+    rows = await tx.execute(
+        sa.select(*COLUMNS)
+        .where(cards.c.org_id == org_id, any_of(cards.c.incident_id, incident_ids), cards.c.broken.is_(None))
+        .order_by(cards.c.id)
+    )
+    return [_card(row) for row in rows]
+
+
+async def by_message(tx: Tx, org_id: int, channel_id: str, ts: str) -> Card | None:
+    row = (
+        await tx.execute(
+            sa.select(*COLUMNS).where(
+                cards.c.org_id == org_id, cards.c.channel_id == channel_id, cards.c.ts == ts
+            )
+        )
+    ).first()
+    return None if row is None else _card(row)
+
+
+async def ensure(
+    tx: Tx, org_id: int, incident_id: int, channel: str, person_id: int | None, now: datetime
+) -> int:
+    """The card of an incident in a channel, made if there is none yet."""
+    statement = upsert(tx, cards).values(
+        org_id=org_id, incident_id=incident_id, channel=channel, person_id=person_id, created_at=now
+    )
+    found = await tx.scalar(
+        statement.on_conflict_do_update(
+            index_elements=["org_id", "incident_id", "channel"],
+            set_={"channel": statement.excluded.channel},
+        ).returning(cards.c.id)
+    )
+    return int(found or 0)
+
+
+async def placed(tx: Tx, card_id: int, channel_id: str, ts: str, now: datetime) -> None:
+    await tx.execute(
+        sa.update(cards)
+        .where(cards.c.id == card_id)
+        .values(channel_id=channel_id, ts=ts, shown_at=now, broken=None)
+    )
+
+
+async def shown(tx: Tx, card_id: int, now: datetime) -> None:
+    await tx.execute(sa.update(cards).where(cards.c.id == card_id).values(shown_at=now))
+
+
+async def lost(tx: Tx, card_id: int) -> None:
+    """Its message is gone: the next time it is posted anew."""
+    await tx.execute(sa.update(cards).where(cards.c.id == card_id).values(channel_id=None, ts=None))
+
+
+async def broken(tx: Tx, card_id: int, reason: str) -> bool:
+    """No card can stand there. True if nobody had said so before."""
+    row = await tx.execute(
+        sa.update(cards).where(cards.c.id == card_id, cards.c.broken.is_(None)).values(broken=reason)
+    )
+    return row.rowcount == 1
+
+
+async def of_open_incidents(tx: Tx, org_id: int) -> list[tuple[int, int]]:
+    """(card id, incident id) of every open incident, newest first: all shown anew after an outage."""
+    rows = await tx.execute(
+        sa.select(cards.c.id, cards.c.incident_id)
+        .join(incidents, incidents.c.id == cards.c.incident_id)
+        .where(cards.c.org_id == org_id, cards.c.broken.is_(None), sa.text("incidents.status <> 'resolved'"))
+        .order_by(cards.c.incident_id.desc(), cards.c.id)
+    )
+    return [(row.id, row.incident_id) for row in rows]
+
+
+async def outdated(tx: Tx, org_id: int, older_than: timedelta, now: datetime, limit: int) -> list[int]:
+    """Cards whose alerts were counted up since they were shown, and that were left alone long enough."""
+    latest = (
+        sa.select(sa.func.max(alerts.c.last_seen_at))
+        .where(alerts.c.org_id == org_id, alerts.c.incident_id == cards.c.incident_id)
+        .scalar_subquery()
+    )
+    rows = await tx.execute(
+        sa.select(cards.c.id)
+        .join(incidents, incidents.c.id == cards.c.incident_id)
+        .where(
+            cards.c.org_id == org_id,
+            cards.c.broken.is_(None),
+            cards.c.shown_at < now - older_than,
+            cards.c.shown_at < latest,
+            sa.text("incidents.status <> 'resolved'"),
+        )
+        .order_by(cards.c.incident_id.desc())
+        .limit(limit)
+    )
+    return list(rows.scalars())

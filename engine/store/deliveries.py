@@ -1,0 +1,376 @@
+"""Delivery rows and their attempts: queued, begun, recorded, cancelled. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from engine.db import Tx, any_of, upsert
+from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method
+from engine.schema import attempts, contact_methods, deliveries, incidents
+
+# Spelled out like the index predicate: see schema.UNFINISHED.
+QUEUED: Final = sa.text("deliveries.status = 'queued'")
+
+
+@dataclass(frozen=True, slots=True)
+class NewDelivery:
+    """A delivery to queue; `idem_key` makes a second one of the same step impossible."""
+
+    incident_id: int | None
+    kind: DeliveryKind
+    method: Method
+    idem_key: str
+    due_at: datetime
+    person_id: int | None = None
+    method_id: int | None = None
+    address: str | None = None
+    round: int = 0
+    pass_: int = 0
+    level: int = 0
+    step: int = 0
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _delivery(row: Any) -> Delivery:
+    return Delivery(
+        id=row.id,
+        org_id=row.org_id,
+        incident_id=row.incident_id,
+        kind=DeliveryKind(row.kind),
+        method=Method(row.method),
+        person_id=row.person_id,
+        method_id=row.method_id,
+        address=row.address,
+        round=row.round,
+        pass_=row._mapping["pass"],
+        level=row.level,
+        step=row.step,
+        status=DeliveryStatus(row.status),
+        idem_key=row.idem_key,
+        due_at=row.due_at,
+        created_at=row.created_at,
+        attempts=row.attempts,
+        reason=row.reason,
+        provider=row.provider,
+        provider_ref=row.provider_ref,
+        body=row.body,
+        sent_at=row.sent_at,
+        ended_at=row.ended_at,
+    )
+
+
+async def queue(tx: Tx, org_id: int, new: Sequence[NewDelivery], now: datetime) -> list[tuple[int, datetime]]:
+    """Insert what is not there yet; returns (id, due_at) of the new rows, whose timers must be armed."""
+    unique = {one.idem_key: one for one in new}
+    if not unique:
+        return []
+    statement = (
+        upsert(tx, deliveries)
+        .on_conflict_do_nothing(index_elements=["org_id", "idem_key"])
+        .returning(deliveries.c.id, deliveries.c.due_at)
+    )
+    rows = await tx.execute(
+        statement,
+        [
+            {
+                "org_id": org_id,
+                "incident_id": one.incident_id,
+                "kind": one.kind.value,
+                "method": one.method.value,
+                "person_id": one.person_id,
+                "method_id": one.method_id,
+                "address": one.address,
+                "round": one.round,
+                "pass": one.pass_,
+                "level": one.level,
+                "step": one.step,
+                "idem_key": one.idem_key,
+                "status": DeliveryStatus.QUEUED.value,
+                "body": dict(one.body),
+                "due_at": one.due_at,
+                "created_at": now,
+            }
+            for _, one in sorted(unique.items())
+        ],
+    )
+    return [(row.id, row.due_at) for row in rows]
+
+
+async def read(tx: Tx, ids: Sequence[int]) -> dict[int, Delivery]:
+    rows = await tx.execute(sa.select(deliveries).where(any_of(deliveries.c.id, ids)))
+    return {row.id: _delivery(row) for row in rows}
+
+
+async def of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Delivery]:
+    rows = await tx.execute(
+        sa.select(deliveries)
+        .where(deliveries.c.org_id == org_id, any_of(deliveries.c.incident_id, incident_ids))
+        .order_by(deliveries.c.id)
+    )
+    return [_delivery(row) for row in rows]
+
+
+async def by_ref(tx: Tx, org_id: int, provider_ref: str) -> Delivery | None:
+    row = (
+        await tx.execute(
+            sa.select(deliveries).where(
+                deliveries.c.org_id == org_id, deliveries.c.provider_ref == provider_ref
+            )
+        )
+    ).first()
+    return None if row is None else _delivery(row)
+
+
+async def cancel(
+    tx: Tx,
+    org_id: int,
+    incident_ids: Sequence[int],
+    kinds: Sequence[DeliveryKind],
+    reason: str,
+    epochs: Mapping[int, int],
+    now: datetime,
+) -> list[int]:
+    """Cancel what is still queued for these incidents; one being sent is recorded by its sender.
+
+    `epochs` is the incident's epoch after the change: what a re-fire may revive.
+    """
+    rows = await tx.execute(
+        sa.select(deliveries.c.id, deliveries.c.incident_id).where(
+            deliveries.c.org_id == org_id,
+            any_of(deliveries.c.incident_id, incident_ids),
+            any_of(deliveries.c.kind, [kind.value for kind in kinds]),
+            QUEUED,
+        )
+    )
+    found = [(row.id, row.incident_id) for row in rows]
+    if found:
+        await tx.execute(
+            sa.update(deliveries)
+            .where(deliveries.c.id == sa.bindparam("of_id"), QUEUED)
+            .values(
+                status=DeliveryStatus.CANCELLED.value,
+                reason=reason,
+                ended_at=now,
+                cancelled_epoch=sa.bindparam("of_epoch", type_=sa.Integer),
+            ),
+            [{"of_id": one, "of_epoch": epochs[incident]} for one, incident in found],
+        )
+    return [one for one, _ in found]
+
+
+async def cancel_responder(
+    tx: Tx, org_id: int, incident_id: int, person_id: int, reason: str, now: datetime
+) -> list[int]:
+    rows = await tx.execute(
+        sa.update(deliveries)
+        .where(
+            deliveries.c.org_id == org_id,
+            deliveries.c.incident_id == incident_id,
+            deliveries.c.person_id == person_id,
+            deliveries.c.kind == DeliveryKind.RESPONDER.value,
+            QUEUED,
+        )
+        .values(status=DeliveryStatus.CANCELLED.value, reason=reason, ended_at=now)
+        .returning(deliveries.c.id)
+    )
+    return list(rows.scalars())
+
+
+async def revive(tx: Tx, org_id: int, incident_id: int, epoch: int) -> list[tuple[int, datetime]]:
+    """Queue again exactly what was cancelled when the incident came to `epoch`."""
+    rows = await tx.execute(
+        sa.update(deliveries)
+        .where(
+            deliveries.c.org_id == org_id,
+            deliveries.c.incident_id == incident_id,
+            deliveries.c.status == DeliveryStatus.CANCELLED.value,
+            deliveries.c.cancelled_epoch == epoch,
+        )
+        .values(status=DeliveryStatus.QUEUED.value, reason="", ended_at=None, cancelled_epoch=None)
+        .returning(deliveries.c.id, deliveries.c.due_at)
+    )
+    return [(row.id, row.due_at) for row in rows]
+
+
+async def ringing(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Delivery]:
+    """Calls that were placed and of which no end is known."""
+    rows = await tx.execute(
+        sa.select(deliveries).where(
+            deliveries.c.org_id == org_id,
+            any_of(deliveries.c.incident_id, incident_ids),
+            deliveries.c.method == Method.VOICE.value,
+            deliveries.c.status == DeliveryStatus.SENT.value,
+        )
+    )
+    return [_delivery(row) for row in rows]
+
+
+# --- an attempt begins and ends ------------------------------------------------------------------------
+
+
+async def begin(tx: Tx, org_id: int, begun: Sequence[tuple[int, int]], now: datetime) -> None:
+    """Write the `sending` rows of (delivery id, attempt number): with their commit the sends begin."""
+    if not begun:
+        return
+    await tx.execute(
+        sa.update(deliveries)
+        .where(any_of(deliveries.c.id, [one for one, _ in begun]))
+        .values(status=DeliveryStatus.SENDING.value)
+    )
+    statement = upsert(tx, attempts)
+    await tx.execute(
+        statement.on_conflict_do_nothing(index_elements=["org_id", "delivery_id", "number"]),
+        [
+            {"org_id": org_id, "delivery_id": one, "number": number, "started_at": now, "outcome": "sending"}
+            for one, number in begun
+        ],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How an attempt ended, and where that leaves the delivery."""
+
+    delivery_id: int
+    number: int
+    outcome: str
+    reason: str
+    status: DeliveryStatus
+    provider: str = ""
+    provider_ref: str = ""
+    counts: bool = True  # a throttled or unstarted attempt does not count against the delivery
+
+
+async def record(tx: Tx, org_id: int, end: Record, now: datetime) -> None:
+    await tx.execute(
+        sa.update(attempts)
+        .where(
+            attempts.c.org_id == org_id,
+            attempts.c.delivery_id == end.delivery_id,
+            attempts.c.number == end.number,
+        )
+        .values(outcome=end.outcome, reason=end.reason, ended_at=now, provider=end.provider)
+    )
+    values: dict[str, Any] = {"status": end.status.value, "reason": end.reason}
+    if end.counts:
+        values["attempts"] = deliveries.c.attempts + 1
+    if end.provider_ref:
+        values |= {"provider": end.provider, "provider_ref": end.provider_ref, "sent_at": now}
+    if end.status in {DeliveryStatus.DEAD, DeliveryStatus.CANCELLED}:
+        values["ended_at"] = now
+    await tx.execute(sa.update(deliveries).where(deliveries.c.id == end.delivery_id).values(values))
+
+
+async def lost(
+    tx: Tx, org_id: int, delivery_ids: Sequence[int], before: Mapping[int, int], now: datetime
+) -> int:
+    """Attempts older than the one now claimed whose end nobody recorded: unknown, and counted."""
+    rows = await tx.execute(
+        sa.select(attempts.c.id, attempts.c.delivery_id, attempts.c.number).where(
+            attempts.c.org_id == org_id,
+            any_of(attempts.c.delivery_id, delivery_ids),
+            attempts.c.outcome == "sending",
+        )
+    )
+    old = [row for row in rows if row.number < before[row.delivery_id]]
+    if old:
+        await tx.execute(
+            sa.update(attempts)
+            .where(any_of(attempts.c.id, [row.id for row in old]))
+            .values(outcome="unknown", reason="lease expired", ended_at=now)
+        )
+        await tx.execute(
+            sa.update(deliveries)
+            .where(any_of(deliveries.c.id, [row.delivery_id for row in old]))
+            .values(attempts=deliveries.c.attempts + 1)
+        )
+    return len(old)
+
+
+async def set_status(tx: Tx, delivery_id: int, status: DeliveryStatus, reason: str, now: datetime) -> None:
+    ended = (
+        now if status in {DeliveryStatus.DELIVERED, DeliveryStatus.DEAD, DeliveryStatus.UNCONFIRMED} else None
+    )
+    await tx.execute(
+        sa.update(deliveries)
+        .where(deliveries.c.id == delivery_id)
+        .values(status=status.value, reason=reason, ended_at=ended)
+    )
+
+
+async def later_steps(tx: Tx, delivery: Delivery) -> list[Delivery]:
+    """The person's steps of the same page that are still queued, the next one first."""
+    rows = await tx.execute(
+        sa.select(deliveries)
+        .where(
+            deliveries.c.org_id == delivery.org_id,
+            deliveries.c.incident_id == delivery.incident_id,
+            deliveries.c.person_id == delivery.person_id,
+            deliveries.c.kind == delivery.kind.value,
+            deliveries.c.round == delivery.round,
+            deliveries.c["pass"] == delivery.pass_,
+            deliveries.c.level == delivery.level,
+            deliveries.c.step > delivery.step,
+            QUEUED,
+        )
+        .order_by(deliveries.c.step)
+    )
+    return [_delivery(row) for row in rows]
+
+
+async def alive_in_level(tx: Tx, delivery: Delivery) -> int:
+    """How many pages of the delivery's level have not died."""
+    return int(
+        await tx.scalar(
+            sa.select(sa.func.count())
+            .select_from(deliveries)
+            .where(
+                deliveries.c.org_id == delivery.org_id,
+                deliveries.c.incident_id == delivery.incident_id,
+                deliveries.c.kind == DeliveryKind.PAGE.value,
+                deliveries.c.round == delivery.round,
+                deliveries.c["pass"] == delivery.pass_,
+                deliveries.c.level == delivery.level,
+                deliveries.c.method != Method.CHANNEL.value,
+                deliveries.c.status != DeliveryStatus.DEAD.value,
+            )
+        )
+        or 0
+    )
+
+
+async def incidents_texted_to(tx: Tx, org_id: int, address_hash: str) -> list[int]:
+    """Open incidents that were sent by SMS to this number, newest first."""
+    rows = await tx.execute(
+        sa.select(incidents.c.id)
+        .distinct()
+        .select_from(
+            deliveries.join(contact_methods, contact_methods.c.id == deliveries.c.method_id).join(
+                incidents, incidents.c.id == deliveries.c.incident_id
+            )
+        )
+        .where(
+            deliveries.c.org_id == org_id,
+            contact_methods.c.org_id == org_id,
+            contact_methods.c.address_hash == address_hash,
+            deliveries.c.method == Method.SMS.value,
+            sa.or_(deliveries.c.sent_at.is_not(None), deliveries.c.status == DeliveryStatus.SENDING.value),
+            sa.text("incidents.status <> 'resolved'"),
+        )
+        .order_by(incidents.c.id.desc())
+    )
+    return list(rows.scalars())
+
+
+async def count_by_status(tx: Tx, org_id: int) -> dict[str, int]:
+    rows = await tx.execute(
+        sa.select(deliveries.c.status, sa.func.count().label("count_"))
+        .where(deliveries.c.org_id == org_id)
+        .group_by(deliveries.c.status)
+    )
+    return {row.status: row.count_ for row in rows}

@@ -1,0 +1,124 @@
+"""What happened, append-only: events of sources, the timeline of incidents, inbound ids.
+
+Decides nothing, and changes no row that it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from engine.db import Tx, any_of, upsert
+from engine.models import Actor, TimelineEntry
+from engine.schema import events, inbound, timeline
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    service_id: int
+    source: str
+    action: str
+    dedup_key: str
+    outcome: str
+    summary: str
+    reason: str = ""
+    incident_id: int | None = None
+    raw_severity: str = ""
+    content: Mapping[str, Any] = field(default_factory=dict)
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+async def append_events(tx: Tx, org_id: int, rows: Sequence[EventRow], now: datetime) -> None:
+    if rows:
+        await tx.execute(
+            sa.insert(events),
+            [
+                {
+                    "org_id": org_id,
+                    "service_id": row.service_id,
+                    "incident_id": row.incident_id,
+                    "source": row.source,
+                    "action": row.action,
+                    "dedup_key": row.dedup_key,
+                    "outcome": row.outcome,
+                    "reason": row.reason,
+                    "summary": row.summary,
+                    "raw_severity": row.raw_severity,
+                    "content": dict(row.content),
+                    "started_at": row.started_at,
+                    "ended_at": row.ended_at,
+                    "received_at": now,
+                }
+                for row in rows
+            ],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineRow:
+    incident_id: int
+    kind: str
+    actor: Actor
+    text: str
+    epoch: int
+    before: str | None = None
+    after: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def append_timeline(tx: Tx, org_id: int, rows: Sequence[TimelineRow], now: datetime) -> None:
+    if rows:
+        await tx.execute(
+            sa.insert(timeline),
+            [
+                {
+                    "org_id": org_id,
+                    "incident_id": row.incident_id,
+                    "at": now,
+                    "kind": row.kind,
+                    "actor": row.actor.name,
+                    "person_id": row.actor.person_id,
+                    "via": row.actor.via.value,
+                    "text": row.text,
+                    "before": row.before,
+                    "after": row.after,
+                    "epoch": row.epoch,
+                    "detail": dict(row.detail),
+                }
+                for row in rows
+            ],
+        )
+
+
+async def timeline_of(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[TimelineEntry]:
+    rows = await tx.execute(
+        sa.select(timeline)
+        .where(timeline.c.org_id == org_id, any_of(timeline.c.incident_id, incident_ids))
+        .order_by(timeline.c.at, timeline.c.id)
+    )
+    return [
+        TimelineEntry(
+            at=row.at, kind=row.kind, actor=row.actor, via=row.via, text=row.text, detail=row.detail
+        )
+        for row in rows
+    ]
+
+
+async def first_time(tx: Tx, org_id: int, source: str, external_id: str, now: datetime) -> bool:
+    """True once for every id: a click or a message that comes twice has one effect."""
+    statement = upsert(tx, inbound).values(org_id=org_id, source=source, external_id=external_id, at=now)
+    row = await tx.execute(
+        statement.on_conflict_do_nothing(index_elements=["org_id", "source", "external_id"])
+    )
+    return row.rowcount == 1
+
+
+async def forget_inbound(tx: Tx, before: datetime) -> int:
+    """Ids older than any sender repeats."""
+    row = await tx.execute(sa.delete(inbound).where(inbound.c.at < before))
+    return row.rowcount
