@@ -1,0 +1,106 @@
+"""Logs: for people on a terminal, JSON elsewhere, and secrets taken out of both.
+
+Never decides what is logged; one processor redacts, so that a slip elsewhere stays harmless.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Mapping, MutableMapping
+from typing import Any, Final
+
+import structlog
+
+NAMES: Final = re.compile(
+    r"token|secret|passw|authorization|auth_key|api_key|routing_key|^key$|cookie|signature|address$|phone",
+    re.IGNORECASE,
+)
+HIDDEN: Final = "[hidden]"
+
+# What they find is replaced; a group named `kept` stays in front.
+PATTERNS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"xox[a-z]+-[\w.-]+",
+        r"xapp-[\w.-]+",
+        r"\bmw[kt]_[\w-]+",
+        r"(?P<kept>\bAC[0-9a-f]{32}:)[^\s@\"'/]+",
+        r"(?P<kept>://[^\s:/@\"']*:)[^\s@\"'/]+(?=@)",
+        r"(?P<kept>\b(?:Bearer|Basic|Integration-Key|Token)[ =:]+(?:token=)?)[^\s,\"'}]+",
+        r"(?P<kept>\bauthorization[\"']?\s*[:=]\s*[\"']?)[^\"'\r\n,}]+",
+        r"(?P<kept>[?&](?:key|token|api_key|routing_key|integration_key|secret|code)=)[^&\s#\"']+",
+        r"(?P<kept>/webhooks/(?!twilio/)[a-z_-]+/)[^/?\s\"']+",
+        r"(?P<kept>/(?:calendar|response|commands|actions)/)[^?\s\"']+",
+        r"(?<![\w.:-])(?:\+|%2B)[1-9]\d{6,14}(?!\d)",
+    )
+)
+
+
+def set_up_logs(*, json: bool | None = None, debug: bool = False) -> None:
+    """JSON lines when standard error is no terminal."""
+    plain = sys.stderr.isatty() if json is None else not json
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        redact,
+    ]
+    last: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer(colors=True) if plain else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *shared],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.DEBUG if debug else logging.INFO)
+    # Why: each tick of a sweep that overlaps is a warning there, and each request of a client an info.
+    for name, level in (
+        ("apscheduler", logging.ERROR),
+        ("twilio", logging.WARNING),
+        ("alembic", logging.WARNING),
+    ):
+        logging.getLogger(name).setLevel(level)
+
+
+def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The event without secrets: by the names of fields, and by what secrets look like."""
+    for name, value in event.items():
+        # Why: the record that structlog itself passes along is needed whole by the formatter.
+        if not name.startswith("_"):
+            event[name] = HIDDEN if NAMES.search(name) and value else _clean(value)
+    return event
+
+
+def redact_text(text: str) -> str:
+    for pattern in PATTERNS:
+        text = pattern.sub(lambda match: match.groupdict().get("kept", "") + HIDDEN, text)
+    return text
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, Mapping):
+        return {
+            key: HIDDEN if NAMES.search(str(key)) and item else _clean(item) for key, item in value.items()
+        }
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_clean(item) for item in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return redact_text(str(value))

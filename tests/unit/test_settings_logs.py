@@ -1,0 +1,110 @@
+"""Logs: secrets are taken out wherever they are planted."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+import structlog
+
+from bot.logs import HIDDEN, redact_text, set_up_logs
+
+PLANTED = [
+    "xoxb-123-hunter2",
+    "xoxe.xoxp-1-hunter2",
+    "xapp-1-A0-hunter2",
+    "AC" + "0" * 32 + ":hunter2",
+    "postgresql://midwatch:hunter2@db/midwatch",
+    "https://:hunter2@host/",
+    "Authorization: Bearer hunter2",
+    "{'Authorization': 'Token token=hunter2', 'Accept': '*/*'}",
+    "Basic hunter2==",
+    "Integration-Key hunter2",
+    "POST /webhooks/alertmanager?key=hunter2&x=1",
+    "POST /webhooks/alertmanager/hunter2?x=1",
+    "GET /calendar/hunter2.ics",
+    "https://hooks.slack.com/commands/T1/2/hunter2",
+    "to +12025550143",
+    "To=%2B12025550143&x=1",
+    "mwk_hunter2",
+]
+
+
+@pytest.fixture
+def _logs() -> Iterator[None]:
+    handlers, level = list(logging.getLogger().handlers), logging.getLogger().level
+    yield
+    logging.getLogger().handlers[:] = handlers
+    logging.getLogger().setLevel(level)
+    structlog.reset_defaults()
+
+
+def shows(text: str) -> bool:
+    return "hunter2" in text or "2025550143" in text
+
+
+@pytest.mark.parametrize("text", PLANTED)
+def test_what_looks_like_a_secret_is_hidden(text: str) -> None:
+    """Tokens, passwords in URLs, headers, keys in queries and paths, and phone numbers are not shown."""
+    cleaned = redact_text(f"before {text} after")
+    assert not shows(cleaned), cleaned
+    assert HIDDEN in cleaned
+    assert cleaned.startswith("before ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "POST /webhooks/twilio/sms",
+        "incident 42 of checkout at 2026-03-02T09:00:00+00:00",
+        "https://midwatch.example.com/v1/incidents?status=triggered",
+        "postgresql://db/midwatch",
+        "1 + 1 = 2, C++17",
+    ],
+)
+def test_what_is_no_secret_is_left_alone(text: str) -> None:
+    """Paths, times and plain words come through unharmed."""
+    assert redact_text(text) == text
+
+
+@pytest.mark.parametrize("json_lines", [True, False])
+@pytest.mark.usefixtures("_logs")
+def test_planted_secrets_never_appear(capfd: pytest.CaptureFixture[str], json_lines: bool) -> None:
+    """In a message, a field, a nested field, an error's text or another library's log: none is written."""
+    set_up_logs(json=json_lines)
+    log = structlog.get_logger("test")
+    for text in PLANTED:
+        log.info(text, note=text, nested={"list": [text, {"deep": text}], "value": Exception(text)})
+        logging.getLogger("other.library").warning("sent %s", text)
+        with suppress(ValueError):
+            raise ValueError(text)
+        try:
+            raise RuntimeError(text)
+        except RuntimeError:
+            log.exception("failed")
+    log.info(
+        "named", token="hunter2", api_key="hunter2", headers={"Authorization": "hunter2"}, address="hunter2"
+    )
+    written = capfd.readouterr().err
+    assert written.count("sent ") == len(PLANTED)
+    assert not shows(written), [line for line in written.splitlines() if shows(line)][:3]
+
+
+@pytest.mark.usefixtures("_logs")
+def test_a_line_is_one_json_object_with_its_fields(capfd: pytest.CaptureFixture[str]) -> None:
+    """Where standard error is no terminal, machines read the log."""
+    set_up_logs()
+    structlog.get_logger("pager").info("page.sent", incident=42, person="ana")
+    (line,) = capfd.readouterr().err.splitlines()
+    event = json.loads(line)
+    assert event.pop("timestamp").endswith("Z")
+    assert event == {
+        "event": "page.sent",
+        "incident": 42,
+        "person": "ana",
+        "logger": "pager",
+        "level": "info",
+    }
