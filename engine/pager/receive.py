@@ -7,11 +7,13 @@ repeats cost one UPDATE. Sends nothing and touches no policy or schedule.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import secrets
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import structlog
@@ -21,6 +23,7 @@ from engine.clock import Clock, monotonic
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, Service
 from engine.errors import NotFound, Overloaded, Unavailable
+from engine.grouping import bounded_key
 from engine.models import Action, Actor, Body, Event, Receipt, Severity
 from engine.nudge import Nudge
 from engine.pager.apply import Moved
@@ -48,6 +51,7 @@ class Waiting:
     answer: asyncio.Future[list[Receipt]]
     long_way: bool = False  # its repeat met no open alert: it must look for one
     repeats: dict[int, Seen] = field(default_factory=dict)  # by event
+    receipts: dict[int, Receipt] = field(default_factory=dict)  # by event: what is committed
 
 
 class Receiver:
@@ -82,6 +86,7 @@ class Receiver:
         if not body.events and not body.group_resolves:
             return []
         answer: asyncio.Future[list[Receipt]] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(_heard)
         waiting = Waiting(org_id, prepare(service, body), opened_by, monotonic(), answer)
         self._queue.append(waiting)
         self._wake()
@@ -119,14 +124,17 @@ class Receiver:
 
     def _take(self) -> list[Waiting]:
         org_id = self._queue[0].org_id
-        first = [waiting for waiting in list(self._queue)[:BODIES_AT_MOST] if waiting.org_id == org_id]
+        head = list(itertools.islice(self._queue, BODIES_AT_MOST))
+        first = [waiting for waiting in head if waiting.org_id == org_id]
         count = take_together(
             [waiting.request for waiting in first],
             lambda bodies, events: bodies < BODIES_AT_MOST and events <= EVENTS_AT_MOST,
         )
         batch = first[:count]
         taken = set(map(id, batch))
-        self._queue = deque(waiting for waiting in self._queue if id(waiting) not in taken)
+        for _ in head:
+            self._queue.popleft()
+        self._queue.extendleft(waiting for waiting in reversed(head) if id(waiting) not in taken)
         return batch
 
     async def _commit(self, batch: Sequence[Waiting]) -> None:
@@ -148,15 +156,12 @@ class Receiver:
 
     async def _store(self, batch: Sequence[Waiting]) -> None:
         for _ in range(RESTARTS):
-            now = self._clock.now()
+            unit = partial(self._unit, batch=batch, now=self._clock.now())
             try:
-                stored = await self._database.write(
-                    lambda tx, now=now: self._unit(tx, batch, now),
-                    rank=Writer.INGEST,  # type: ignore[misc]  # mypy cannot see the default
-                )
+                taken, matched = await self._database.write(unit, rank=Writer.INGEST)
             except Moved:
                 continue
-            self._answer(batch, *stored)
+            self._answer(batch, taken, matched)
             return
         raise Unavailable
 
@@ -213,39 +218,41 @@ class Receiver:
                 self._memory.keep(service_id, dedup_key, seen)
             if taken.armed:
                 self._nudge()
-        again: list[Waiting] = []
+        again = []
         for number, waiting in enumerate(batch):
-            if any(seen.alert_id not in matched for seen in waiting.repeats.values()):
-                again.append(self._long_way(waiting, matched))
-                continue
-            receipts = [self._receipt(number, position, waiting, taken) for position in _places(waiting)]
-            _resolve(waiting, receipts)
+            self._keep_receipts(number, waiting, taken, matched)
+            if len(waiting.receipts) == len(waiting.request.body.events):
+                _answered(waiting)
+            else:
+                again.append(_take_the_long_way(waiting))
         self._queue.extendleft(reversed(again))
 
-    def _long_way(self, waiting: Waiting, matched: set[int]) -> Waiting:
-        """A repeat that met no open alert: forget it, and let the next batch look."""
+    def _keep_receipts(self, number: int, waiting: Waiting, taken: Taken | None, matched: set[int]) -> None:
+        service_id, events = waiting.request.service.id, waiting.request.body.events
         for position, seen in waiting.repeats.items():
-            if seen.alert_id not in matched:
-                event = waiting.request.body.events[position]
-                self._memory.forget(waiting.request.service.id, event.dedup_key)
-        waiting.long_way = True
-        return waiting
-
-    def _receipt(self, number: int, position: int, waiting: Waiting, taken: Taken | None) -> Receipt:
-        seen = waiting.repeats.get(position)
-        if seen is not None:
-            event = waiting.request.body.events[position]
-            metrics.events.labels("repeat").inc()
-            return Receipt(event.dedup_key, "repeat", "", seen.incident_id, seen.number)
-        receipt = taken.receipts[(number, position)] if taken is not None else None
-        if receipt is None:
-            raise Unavailable  # pragma: no cover  # every event has a receipt or is a repeat
-        metrics.events.labels(receipt.status).inc()
-        return receipt
+            dedup_key = events[position].dedup_key
+            if seen.alert_id in matched:
+                waiting.receipts[position] = Receipt(dedup_key, "repeat", "", seen.incident_id, seen.number)
+            else:
+                self._memory.forget(service_id, bounded_key(dedup_key))
+        if taken is not None:
+            for position in range(len(events)):
+                receipt = taken.receipts.get((number, position))
+                if receipt is not None:
+                    waiting.receipts[position] = receipt
 
 
-def _places(waiting: Waiting) -> range:
-    return range(len(waiting.request.body.events))
+def _take_the_long_way(waiting: Waiting) -> Waiting:
+    """What met no open alert is looked for by the next batch; what is committed stays so."""
+    body = replace(waiting.request.body, group_resolves=())
+    left = tuple(item for item in waiting.request.items if _position(item) not in waiting.receipts)
+    waiting.request = Request(waiting.request.service, body, left)
+    waiting.long_way = True
+    return waiting
+
+
+def _position(item: Item) -> int:
+    return item.place[1] if item.place is not None else -1
 
 
 def _needs_intake(waiting: Waiting) -> bool:
@@ -255,19 +262,20 @@ def _needs_intake(waiting: Waiting) -> bool:
 def _without_repeats(waiting: Waiting) -> Request:
     if not waiting.repeats:
         return waiting.request
-    items = tuple(
-        item for item in waiting.request.items if item.place is None or item.place[1] not in waiting.repeats
-    )
+    items = tuple(item for item in waiting.request.items if _position(item) not in waiting.repeats)
     return Request(waiting.request.service, waiting.request.body, items)
 
 
 def _implied(service: Service, body: Body, event: Event) -> Item:
     (item,) = prepare(service, Body(body.source, (event,))).items
-    return Item(item.event, item.source, item.group_key, item.urgency, None)
+    return replace(item, place=None)
 
 
-def _resolve(waiting: Waiting, receipts: list[Receipt]) -> None:
+def _answered(waiting: Waiting) -> None:
     metrics.ingest_seconds.observe(monotonic() - waiting.arrived)
+    receipts = [waiting.receipts[position] for position in range(len(waiting.receipts))]
+    for receipt in receipts:
+        metrics.events.labels(receipt.status).inc()
     if not waiting.answer.done():
         waiting.answer.set_result(receipts)
 
@@ -276,3 +284,9 @@ def _fail(batch: Sequence[Waiting], error: Exception) -> None:
     for waiting in batch:
         if not waiting.answer.done():
             waiting.answer.set_exception(error)
+
+
+def _heard(answer: asyncio.Future[list[Receipt]]) -> None:
+    """A sender that hung up leaves its answer unread; that is no error of ours."""
+    if not answer.cancelled():
+        answer.exception()
