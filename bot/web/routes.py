@@ -51,7 +51,7 @@ class Route:
             raise TypeError(f"{self.name} must answer Reply[Model]")
         parameters = inspect.signature(self.handler).parameters
         needed = "body" in parameters and parameters["body"].default is inspect.Parameter.empty
-        object.__setattr__(self, "models", {part: hints[part] for part in PARTS if part in hints})
+        object.__setattr__(self, "models", {part: _model(hints[part]) for part in PARTS if part in hints})
         object.__setattr__(self, "body_required", needed)
         object.__setattr__(self, "answer", get_args(answer)[0])
 
@@ -62,6 +62,12 @@ class Route:
     @property
     def summary(self) -> str:
         return (inspect.getdoc(self.handler) or self.name).partition("\n")[0]
+
+
+def _model(hint: Any) -> type[BaseModel]:
+    """Of `Model` or `Model | None`: the model."""
+    model: type[BaseModel] = next((each for each in get_args(hint) if each is not type(None)), hint)
+    return model
 
 
 def mount(app: web.Application, routes: tuple[Route, ...], authenticate: Authenticate) -> None:

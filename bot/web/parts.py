@@ -1,0 +1,55 @@
+"""What the web is made of: everything its handlers need, handed in by the wiring.
+
+Never builds anything itself, and knows Slack only as a handler that somebody gave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from aiohttp import web
+
+from engine.clock import Clock
+from engine.db import Database
+from engine.pager.receive import Receiver
+from engine.pager.respond import Responder
+from engine.pager.roster import Roster
+from engine.pager.views import Views
+from engine.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What the demo's clock can do; None in WebParts outside of the demo."""
+
+    next_due: Callable[[], Awaitable[datetime | None]]  # of the earliest timer
+    advance: Callable[[datetime], Awaitable[int]]  # move the clock, work what is due, say how much
+
+
+@dataclass(frozen=True, slots=True)
+class Phones:
+    """What the callbacks of the phone company need; None in WebParts without Twilio."""
+
+    auth_token: str
+    public_url: str
+    provider_status: Callable[[str, str, str | None], Awaitable[None]]  # reference, status, error code
+
+
+@dataclass(frozen=True, slots=True)
+class WebParts:
+    clock: Clock
+    database: Database
+    vault: Vault
+    roster: Roster
+    receiver: Receiver
+    responder: Responder
+    views: Views
+    health: Callable[[], Awaitable[Mapping[str, Any]]]  # details for people; no secrets in it
+    version: str
+    public_url: str | None = None
+    phones: Phones | None = None
+    slack_http: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
+    demo: Demo | None = None
