@@ -22,7 +22,7 @@ LONGEST_SLEEP_S = 0.5
 class Appointment:
     due_at: datetime
     number: int
-    action: Callable[[], None] = field(compare=False)
+    action: Callable[[], object] = field(compare=False)
     cancelled: bool = field(default=False, compare=False)
 
     def cancel(self) -> None:
@@ -36,7 +36,7 @@ class Agenda:
         self._numbers = count()
         self._nudge = asyncio.Event()
 
-    def at(self, when: datetime, action: Callable[[], None]) -> Appointment:
+    def at(self, when: datetime, action: Callable[[], object]) -> Appointment:
         appointment = Appointment(when, next(self._numbers), action)
         heapq.heappush(self._heap, appointment)
         self._nudge.set()

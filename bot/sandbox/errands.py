@@ -18,10 +18,11 @@ class Errands:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def run(self, errand: Coroutine[Any, Any, None]) -> None:
+    def run(self, errand: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(self._watched(errand))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def settle(self, within_s: float) -> None:
         """Wait until everything begun has ended, or the time is up."""

@@ -6,7 +6,7 @@ Measured on real time, since whoever broke it waits for real; never moved by the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -66,12 +66,25 @@ class Faults:
                 self._end(fault)
 
     def find(self, target: str, method: str = "", args: Mapping[str, Any] | None = None) -> Fault | None:
-        """The fault that this call runs into, the newest one first."""
-        for fault in reversed(self.active()):
-            if fault.hits(target, method, args or {}):
-                self._count(fault)
-                return fault
-        return None
+        """The fault that this call would run into, the newest one first."""
+        return next((f for f in reversed(self.active()) if f.hits(target, method, args or {})), None)
+
+    def strike(
+        self,
+        target: str,
+        method: str,
+        args: Mapping[str, Any],
+        matters: Callable[[str], bool] = lambda kind: True,
+    ) -> Fault | None:
+        """The fault that this call runs into, if its kind matters here; a counted one is used up."""
+        fault = self.find(target, method, args)
+        if fault is None or not matters(fault.kind):
+            return None
+        if fault.times is not None:
+            fault.times -= 1
+            if fault.times <= 0:
+                self._end(fault)
+        return fault
 
     def active(self) -> list[Fault]:
         for fault in tuple(self._faults):
@@ -89,13 +102,6 @@ class Faults:
         if fault.ends is None:
             return None
         return (self._clock.now() + timedelta(seconds=fault.ends - monotonic())).isoformat()
-
-    def _count(self, fault: Fault) -> None:
-        if fault.times is None:
-            return
-        fault.times -= 1
-        if fault.times <= 0:
-            self._end(fault)
 
     def _end(self, fault: Fault) -> None:
         self._faults.remove(fault)

@@ -30,7 +30,7 @@ async def handle(request: web.Request) -> web.StreamResponse:
     """POST /response/{token}."""
     world, began = world_of(request), monotonic()
     body = _body(await request.text())
-    fault = world.faults.find("slack", "response_url", body)
+    fault = world.faults.strike("slack", "response_url", body)
     if fault is not None and (refused := await obstructed(fault)) is not None:
         return refused
     error = None

@@ -5,6 +5,9 @@ Serves the Web API and the phone company alike; whether something is broken is t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from aiohttp import web
 
 from bot.sandbox.faults import Fault
@@ -12,7 +15,10 @@ from bot.sandbox.faults import Fault
 HTML = "<html><head><title>503</title></head><body>Service Unavailable</body></html>"
 
 
-async def obstructed(fault: Fault) -> web.Response | None:
+RATE_LIMITED = {"ok": False, "error": "ratelimited"}
+
+
+async def obstructed(fault: Fault, too_many: Mapping[str, Any] = RATE_LIMITED) -> web.Response | None:
     """The answer of a service that does not work; None when the fault is of another kind."""
     if fault.kind == "hang":
         await fault.over.wait()
@@ -20,7 +26,7 @@ async def obstructed(fault: Fault) -> web.Response | None:
         return web.Response(status=503, text=HTML, content_type="text/html")
     if fault.kind == "429":
         headers = {"Retry-After": str(fault.retry_after)}
-        return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
+        return web.json_response(too_many, status=429, headers=headers)
     if fault.kind == "429_empty":
         return web.Response(status=429)
     return None

@@ -141,7 +141,7 @@ async def state(request: web.Request) -> web.Response:
 
 
 def state_of(world: World) -> Json:
-    numbers = {owner: number for number, owner in world.phone_owners().items()}
+    numbers = {phone.owner: phone.number for phone in world.exchange.phones.values()}
     team = world.space.team
     users = [
         {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bot.sandbox.changes import Changes
 from bot.sandbox.clock import SandboxClock
+from bot.sandbox.phones import Exchange, Phone
 from bot.sandbox.state import Channel, Team, User, Workspace
 
 TEAM = Team("T0SANDBOX", "Sandbox", "sandbox", "UMIDWATCH", "B0MIDWATCH", "A0MIDWATCH")
@@ -58,6 +59,14 @@ def workspace(clock: SandboxClock, changes: Changes) -> Workspace:
             space.direct(user.id)
     space.groups["S0PAYMENTS"] = {"id": "S0PAYMENTS", "handle": "payments-oncall", "users": ["U0ANA"]}
     return space
+
+
+def exchange(our_number: str, changes: Changes) -> Exchange:
+    phones = Exchange(our_number, changes)
+    names = {user.id: user.name for user in _users()}
+    for number, owner in PHONES.items():
+        phones.phones[number] = Phone(number, owner, names[owner])
+    return phones
 
 
 def _users() -> list[User]:

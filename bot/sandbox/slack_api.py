@@ -91,7 +91,7 @@ async def handle(request: web.Request) -> web.StreamResponse:
     token, args = "", dict[str, Any]()
     try:
         token, args = await _read(request, method)
-        fault = world.faults.find("slack", method, args)
+        fault = world.faults.strike("slack", method, args)
         if fault is not None and (refused := await obstructed(fault)) is not None:
             _record(world, method, args, refused.status, fault.kind, began)
             return refused

@@ -17,6 +17,8 @@ from aiohttp import web
 from bot.sandbox import seed
 from bot.sandbox.advance import Advance
 from bot.sandbox.agenda import Agenda
+from bot.sandbox.callbacks import Callbacks
+from bot.sandbox.calls import Calls
 from bot.sandbox.changes import Changes
 from bot.sandbox.clock import SandboxClock, system_now
 from bot.sandbox.errands import Errands
@@ -26,6 +28,7 @@ from bot.sandbox.http_mode import HttpMode
 from bot.sandbox.ledger import Ledger
 from bot.sandbox.limits import RateLimits
 from bot.sandbox.socket_mode import SocketMode
+from bot.sandbox.texting import Texting
 from bot.sandbox.vouchers import Vouchers
 
 
@@ -64,6 +67,10 @@ class World:
         self.socket = SocketMode(self)
         self.wire = HttpMode(self, options.events_url) if options.events_url else self.socket
         self.events = EventFeed(self)
+        self.exchange = seed.exchange(options.our_number, self.changes)
+        self.callbacks = Callbacks(self)
+        self.texting = Texting(self)
+        self.calls = Calls(self)
         self.advance = Advance(self)
         self.closing = asyncio.Event()
         self.base_url = ""  # known once the port is
@@ -77,9 +84,6 @@ class World:
             return None
         parts = urlsplit(known)
         return f"{parts.scheme}://{parts.netloc}"
-
-    def phone_owners(self) -> dict[str, str]:
-        return dict(seed.PHONES)
 
     async def close(self) -> None:
         self.closing.set()
