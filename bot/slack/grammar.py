@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from bot.slack.escape import clean
+from bot.slack.escape import clean, code
 from bot.slack.times import FORMS, Span, read_span
 from engine.errors import BadCommand
 
@@ -212,8 +212,8 @@ def _override(user: str | None, words: list[str], now: datetime, zone: ZoneInfo)
         if span is not None:
             named = " ".join(word for word in words[:a] + words[b:] if word not in {"on", "for"})
             return SetOverride(user, span, named.strip("\"'") or None)
-    said = " ".join(words).replace("`", "'")
-    lead = f"I don't understand `{said}` as a time" if said else "Say for how long"
+    said = code(plainly(" ".join(words)))
+    lead = f"I don't understand {said} as a time" if said else "Say for how long"
     raise BadCommand(f"{lead}. The form is {OVERRIDE_FORM}. Times: {FORMS}.")
 
 
@@ -257,7 +257,7 @@ def _numbers(rest: str, form: str) -> tuple[int, ...]:
     found = [_NUMBER.fullmatch(word) for word in words]
     if not all(found):
         strange = next(word for word, match in zip(words, found, strict=True) if match is None)
-        raise BadCommand(f"`{strange[:40].replace('`', '')}` is no incident number: {form}.")
+        raise BadCommand(f"{code(plainly(strange), 40)} is no incident number: {form}.")
     if len(found) > MAX_NUMBERS:
         raise BadCommand(f"At most {MAX_NUMBERS} at once.")
     return tuple(dict.fromkeys(int(match[1]) for match in found if match))

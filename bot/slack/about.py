@@ -1,0 +1,133 @@
+"""What Midwatch tells about itself and about the person asking: help, status, me.
+
+Never looks anything up and never sends; an address is shown masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from typing import Final
+
+from bot.slack import escape, words
+from bot.slack.answers import paragraphs
+from bot.slack.health import SlackHealth, SlackState
+from bot.slack.message import Message
+from bot.slack.times import FORMS
+from engine.directory import ContactMethod, Directory, Person
+from engine.models import Method, Urgency
+from engine.pager.roster import OnCallNow
+
+TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
+    "who": (
+        "`/oncall` or `/oncall who` – who is on call on every schedule, until when, and who is next",
+        "`/oncall who payments` – one schedule · `/oncall who @ana` – one person",
+    ),
+    "incidents": (
+        "`/oncall list` – open incidents · `/oncall show 42` – one with its timeline",
+        "`/oncall ack 42 43` · `unack 42` · `resolve 42` · `reopen 42` · `escalate 42`",
+        "`/oncall snooze 42 30m` or `until 09:00` · `/oncall note 42 rebooted db-1`",
+        "`/incident` knows the same verbs. In the thread of a card `@Midwatch ack` is enough.",
+    ),
+    "page": ("`/page payments Disk full on db1` – opens an incident and pages whoever is on call",),
+    "override": (
+        "`/override @ana 2h` – Ana is on call from now · `/override payments @ana fri 18:00-22:00`",
+        "`/override list` · `/override cancel 7`",
+    ),
+    "me": ("`/oncall me` – makes you a person who can be paged; shows how you are reached",),
+    "status": ("`/oncall status` – is everything that should page able to?",),
+    "times": (f"Times in your own zone: {FORMS}",),
+}
+
+
+def help_on(topic: str | None) -> Message:
+    if topic is None:
+        return paragraphs(["*Midwatch pages whoever is on call, until somebody answers.*", *_all()])
+    near = get_close_matches(topic, TOPICS, n=1, cutoff=0.5)
+    if not near:
+        known = ", ".join(f"`{name}`" for name in TOPICS)
+        return paragraphs([f"There is no help on {escape.code(topic, 40)}. Topics: {known}.", *_all()])
+    return paragraphs([f"*{near[0]}*", *TOPICS[near[0]]])
+
+
+def unknown(typed: str, suggestion: str | None) -> Message:
+    meant = f" Did you mean `{suggestion}`?" if suggestion else ""
+    return paragraphs([f"I don't know {escape.code(typed, 60)}.{meant}", *_all()])
+
+
+def _all() -> list[str]:
+    return [line for lines in TOPICS.values() for line in lines]
+
+
+def me(person: Person) -> Message:
+    zone = escape.line(person.timezone, 60)
+    lines = [
+        f"You are *{escape.line(person.name, 80)}*, time zone {zone}" + (" · admin" if person.admin else "")
+    ]
+    lines += [_method(method) for method in person.methods] or ["⚠️ Nothing reaches you yet."]
+    lines += [
+        f"{urgency.value} urgency: {_rules(person, urgency)}" for urgency in (Urgency.HIGH, Urgency.LOW)
+    ]
+    if not any(method.kind in {Method.SMS, Method.VOICE} and method.usable for method in person.methods):
+        lines.append(
+            "⚠️ No phone: when Slack is down you are not reached. An admin adds one in `midwatch.yaml`."
+        )
+    return paragraphs(lines)
+
+
+def _method(method: ContactMethod) -> str:
+    sign = "✓" if method.usable else "✗"
+    why = method.disabled_reason or ("" if method.verified else "not verified")
+    reason = f" ({escape.line(why, 80)})" if why else ""
+    return f"{sign} {words.METHOD[method.kind]} {masked(method)}{reason}"
+
+
+def masked(method: ContactMethod) -> str:
+    """Enough to recognise one's own number, too little for anybody who looks over the shoulder."""
+    if method.kind is Method.SLACK:
+        return escape.mention(method.address)
+    if method.kind is Method.EMAIL:
+        name, _, domain = method.address.partition("@")
+        return escape.line(f"{name[:1]}…@{domain}", 80)
+    return escape.line(f"…{method.address[-4:]}" if len(method.address) > 6 else "…", 20)
+
+
+def _rules(person: Person, urgency: Urgency) -> str:
+    kinds = {method.id: method.kind for method in person.methods}
+    rules = [rule for rule in person.rules.get(urgency, ()) if rule.method_id in kinds]
+    said = [f"{words.METHOD[kinds[rule.method_id]]} {_after(rule.delay)}" for rule in rules]
+    return ", ".join(said) or "everything that reaches you, at once"
+
+
+def _after(delay: timedelta) -> str:
+    return f"after {words.duration(delay)}" if delay else "at once"
+
+
+def status(
+    health: SlackHealth, directory: Directory, rows: Sequence[OnCallNow], open_now: int, now: datetime
+) -> Message:
+    lines = [_slack(health, now), f"{'🔴' if open_now else '🟢'} {open_now} open incidents"]
+    empty = [escape.line(row.schedule, 60) for row in rows if not row.people]
+    if empty:
+        lines.append(f"🚨 Nobody is on call on {', '.join(empty[:20])}")
+    if not (directory.fallback or directory.admins or directory.fallback_urls):
+        lines.append("🚨 The fallback chain is empty: when nobody can be reached, nobody hears of it")
+    without = [service.name for service in directory.services.values() if service.policy_id is None]
+    if without:
+        lines.append(f"⚠️ Without a policy: {', '.join(escape.line(name, 60) for name in without[:20])}")
+    if health.missing_scopes:
+        lines.append(
+            f"⚠️ Slack scopes missing: {', '.join(health.missing_scopes)}; reinstall from manifest.yaml"
+        )
+    if abs(health.clock_skew) > timedelta(seconds=60):
+        lines.append(f"⚠️ The clock here is {words.duration(abs(health.clock_skew))} off Slack's")
+    lines.append(f"{len(directory.people)} people · {len(directory.schedules)} schedules")
+    return paragraphs(lines)
+
+
+def _slack(health: SlackHealth, now: datetime) -> str:
+    sign = {SlackState.UP: "🟢", SlackState.DEGRADED: "🟡", SlackState.DOWN: "🔴"}[health.state]
+    heard = f", last heard {words.duration(now - health.last_event_at)} ago" if health.last_event_at else ""
+    why = f" ({escape.line(health.reason, 80)})" if health.reason else ""
+    return f"{sign} Slack is {health.state.value} for {words.duration(now - health.since)}{why}{heard}"

@@ -1,0 +1,185 @@
+"""What commands answer, as messages: who is on call, what was done, lists, one incident.
+
+Never looks anything up and never sends. Every answer fits Slack's limits however long the list is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from bot.slack import escape, words
+from bot.slack.blocks import headline
+from bot.slack.message import Block, Message, context, note, section
+from engine.directory import Override, Person
+from engine.errors import BadCommand, MidwatchError
+from engine.models import IncidentView, TimelineEntry
+from engine.pager.respond import Answer
+from engine.pager.roster import OnCallNow, OverrideSet
+
+SECTION_MAX: Final = 2800
+TOTAL_MAX: Final = 8500
+TEXT_MAX: Final = 3000
+TIMELINE_SHOWN: Final = 25
+
+
+def paragraphs(lines: Iterable[str], *, footer: str = "") -> Message:
+    """Whole lines in as few sections as hold them; what does not fit is counted."""
+    kept, total, left = [], 0, 0
+    for line in lines:
+        if left or total + len(line) > TOTAL_MAX or len(line) > SECTION_MAX:
+            left += 1
+            continue
+        kept.append(line)
+        total += len(line) + 1
+    blocks: list[Block] = [section(text) for text in _sections(kept)]
+    notes = [text for text in (f"and {left} more" if left else "", footer) if text]
+    blocks += [context(text) for text in notes]
+    return Message(next(_sections([*kept, *notes], TEXT_MAX), "Nothing to show."), tuple(blocks))
+
+
+def _sections(lines: Sequence[str], limit: int = SECTION_MAX) -> Iterator[str]:
+    text = ""
+    for line in lines:
+        if text and len(text) + 1 + len(line) > limit:
+            yield text
+            text = ""
+        text = f"{text}\n{line}" if text else line
+    if text:
+        yield text
+
+
+def names(people: Sequence[Person]) -> str:
+    return " and ".join(f"*{escape.line(person.name, 60)}*" for person in people) or "*nobody*"
+
+
+def on_call(rows: Sequence[OnCallNow]) -> Message:
+    if not rows:
+        return note(
+            "No schedule is configured yet. Write one into `midwatch.yaml` and run "
+            "`midwatch apply midwatch.yaml`; `/oncall me` makes you a person who can be on it."
+        )
+    return paragraphs((_row(row) for row in rows), footer="`/override @user 2h` puts somebody else on call")
+
+
+def _row(row: OnCallNow) -> str:
+    sign = "📟" if row.people else "⚠️"
+    parts = [f"{sign} *{escape.line(row.schedule, 80)}*: {names(row.people)}"]
+    parts.append(f"since {escape.date(row.since)}" if row.since else "for more than a year")
+    if row.until:
+        parts.append(f"until {escape.date(row.until)}")
+        following = names(row.next_people) if row.next_people else "nobody"
+        parts.append(f"next: {following}")
+    return " · ".join(parts)
+
+
+def on_call_of(person: Person, rows: Sequence[OnCallNow]) -> Message:
+    """The schedules on which one person is on call now or next."""
+    lines = [_row(row) for row in rows if person in row.people or person in row.next_people]
+    if lines:
+        return paragraphs(lines)
+    return note(f"*{escape.line(person.name, 60)}* is neither on call now nor next on any schedule.")
+
+
+def override_set(done: OverrideSet, person: Person, asker: Person) -> Message:
+    """Exactly what was done, on the wall clocks of both, and how to take it back."""
+    override = done.override
+    length = words.duration(override.end_at - override.start_at)
+    lines = [
+        f"✅ *{escape.line(person.name, 60)}* is on call on *{escape.line(done.schedule, 80)}* for {length}: "
+        f"{_between(override, asker.timezone)}."
+    ]
+    if person.id != asker.id and person.timezone != asker.timezone:
+        lines.append(f"For {escape.line(person.name, 60)} that is {_between(override, person.timezone)}.")
+    replaced = [one for one in done.replaced if one.id != person.id]
+    lines.append(f"In place of {names(replaced)}." if replaced else "Nobody else was on call at its start.")
+    lines.append(f"Take it back with `/override cancel {override.id}`.")
+    return paragraphs(lines)
+
+
+def _between(override: Override, timezone: str) -> str:
+    start = words.wall(override.start_at, timezone)
+    return f"{start.rpartition(' ')[0]} to {words.wall(override.end_at, timezone)}"
+
+
+def overrides(found: Sequence[tuple[Override, str, str]]) -> Message:
+    """Overrides with the name of their person and schedule."""
+    if not found:
+        return note("There is no override. Set one with `/override @user 2h [schedule]`.")
+    lines = (
+        f"`{override.id}` *{escape.line(person, 60)}* on *{escape.line(schedule, 80)}* "
+        f"{escape.date(override.start_at)} to {escape.date(override.end_at)}"
+        + (f" · by {escape.line(override.created_by, 60)}" if override.created_by else "")
+        for override, person, schedule in found
+    )
+    return paragraphs(lines, footer="`/override cancel NUMBER` takes one back")
+
+
+def override_cancelled(override: Override, person: str, schedule: str) -> Message:
+    return note(
+        f"✅ The override of *{escape.line(person, 60)}* on *{escape.line(schedule, 80)}* is cancelled "
+        f"(number {override.id})."
+    )
+
+
+def done(results: Sequence[Answer | str]) -> Message:
+    """One line for each incident that was named."""
+    return paragraphs(result if isinstance(result, str) else _done(result) for result in results)
+
+
+def _done(answer: Answer) -> str:
+    sign = words.EMOJI[words.state_of(answer.incident)] if answer.changed else "ℹ️"
+    title = escape.line(answer.incident.title, 150)
+    return f"{sign} *#{answer.incident.number}* {title}: {escape.line(answer.reason, 300)}"
+
+
+def opened(view: IncidentView, *, created: bool) -> Message:
+    lead = "✅ Opened" if created else "ℹ️ Already open, nobody is paged again:"
+    return note(f"{lead} {headline(view)} on *{escape.line(view.service, 80)}*.")
+
+
+def incidents(views: Sequence[IncidentView]) -> Message:
+    if not views:
+        return note("🟢 No incident is open.")
+    lines = (
+        f"{headline(view)} · {escape.line(view.service, 80)} · {escape.date(view.opened_at)}"
+        + (f" · ×{view.event_count}" if view.event_count > 1 else "")
+        for view in views
+    )
+    return paragraphs(lines, footer="`/oncall show 42` · `/oncall ack 42` · `/oncall resolve 42`")
+
+
+def timeline(entries: Sequence[TimelineEntry]) -> Message:
+    shown = entries[-TIMELINE_SHOWN:]
+    lines = [_entry(entry) for entry in shown]
+    if len(shown) < len(entries):
+        lines.insert(0, f"… {len(entries) - len(shown)} earlier entries")
+    return paragraphs(lines)
+
+
+def _entry(entry: TimelineEntry) -> str:
+    who = f" by {escape.line(entry.actor, 60)}" if entry.actor else ""
+    text = f": {escape.line(entry.text, 300)}" if entry.text else ""
+    return f"{escape.time_of_day(entry.at)} *{escape.line(entry.kind.replace('_', ' '), 40)}*{who}{text}"
+
+
+def shown(card: Message, entries: Sequence[TimelineEntry]) -> Message:
+    """The card, and below it what happened."""
+    history = timeline(entries)
+    return Message(card.text, (), (*card.attachments, {"color": "#d0d5dd", "blocks": list(history.blocks)}))
+
+
+def refusal(error: MidwatchError) -> Message:
+    """A sentence for people. The grammar writes markup and escapes what it quotes, the engine neither."""
+    said = str(error)
+    return note(f"⚠️ {escape.cut(said, 2500) if isinstance(error, BadCommand) else escape.text(said, 2500)}")
+
+
+def not_applied(ref: str) -> Message:
+    return note(
+        f"❌ Your action was NOT applied. Ref {ref}. Try again; if it happens again, tell an admin the ref."
+    )
+
+
+def working() -> Message:
+    return note("⏳ Working… the result follows here.")

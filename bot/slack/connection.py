@@ -1,0 +1,209 @@
+"""Slack as a supervised task: connected when it can be, and Midwatch runs either way.
+
+Never awaited at start, never ends the process. In HTTP mode there is no socket, and this only
+looks from time to time whether Slack's Web API answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import structlog
+from slack_bolt.app.async_app import AsyncApp
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.client import SlackClient
+from bot.slack.errors import Kind, trouble_of
+from bot.slack.health import SlackHealth
+from bot.slack.socket import Socket
+from bot.slack.workspace import Workspace
+from engine.clock import Clock, monotonic
+
+log = structlog.get_logger(__name__)
+
+SKEW_ALLOWED: Final = timedelta(seconds=60)
+NEEDED_SCOPES: Final = frozenset({"chat:write", "commands", "im:write", "users:read"})
+FAILURES_ALARMED: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """Seconds, on the monotonic clock."""
+
+    tick: float = 2.0
+    ping: float = 5.0
+    hello_within: float = 30.0
+    probe: float = 10.0
+    rebuild_first: float = 1.0
+    rebuild_last: float = 30.0
+
+
+class Connection:
+    """`on_back` is called whenever Slack works again; `alarm` when it does not come back."""
+
+    def __init__(
+        self,
+        app: AsyncApp,
+        client: SlackClient,
+        health: SlackHealth,
+        workspace: Workspace,
+        clock: Clock,
+        *,
+        app_token: str | None,
+        on_back: Callable[[], Awaitable[None]],
+        alarm: Callable[[str, str], Awaitable[None]],
+        rhythm: Rhythm | None = None,
+    ) -> None:
+        self._app = app
+        self._client = client
+        self._health = health
+        self._workspace = workspace
+        self._clock = clock
+        self._app_token = app_token
+        self._on_back = on_back
+        self._alarm = alarm
+        self._rhythm = rhythm or Rhythm()
+        self._stopping = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._probe_at = 0.0
+        self._failures = 0
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="slack")
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        self._wake.set()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        """Until stopped: a socket for as long as it lives, then another."""
+        while not self._stopping.is_set():
+            try:
+                reason = await (self._by_socket(self._app_token) if self._app_token else self._by_http())
+            except Exception as error:
+                log.exception("slack.connection_failed")
+                reason = type(error).__name__
+            if self._stopping.is_set():
+                return
+            self._failures += 1
+            self._health.socket_down(reason)
+            log.warning("slack.rebuilding", reason=reason, failures=self._failures)
+            if self._failures == FAILURES_ALARMED:
+                await self._raise("connection", f"Midwatch cannot connect to Slack: {reason}.")
+            await self._pause(self._delay())
+
+    def _delay(self) -> float:
+        grown = self._rhythm.rebuild_first * float(2 ** min(self._failures, 10))
+        return min(self._rhythm.rebuild_last, grown) * random.uniform(0.5, 1)  # noqa: S311  # so that not all connect at once
+
+    async def _by_socket(self, app_token: str) -> str:
+        """Keep one socket; why it was given up."""
+        self._client.session()
+        socket = Socket(
+            self._app,
+            app_token,
+            self._client.web,
+            ping_interval=self._rhythm.ping * random.uniform(0.9, 1.1),  # noqa: S311  # likewise
+            hello_within=self._rhythm.hello_within,
+            on_hello=self._hello,
+        )
+        try:
+            while not self._stopping.is_set():
+                reason = await socket.trouble()
+                if reason is not None:
+                    return reason
+                if not socket.up and self._health.listening:
+                    self._health.socket_down(socket.refused or "disconnected")
+                elif socket.refused:
+                    self._health.socket_down(socket.refused)
+                await self._tick()
+        finally:
+            await socket.close()
+        return "stopping"
+
+    async def _by_http(self) -> str:
+        self._health.socket_up(0)
+        while not self._stopping.is_set():
+            await self._tick()
+        return "stopping"
+
+    def _hello(self, connections: int) -> None:
+        self._failures = 0
+        self._probe_at = 0.0
+        self._health.socket_up(connections)
+        if connections > 1:
+            log.warning("slack.several_connections", connections=connections)
+        log.info("slack.connected", connections=connections)
+        self._wake.set()
+
+    async def _tick(self) -> None:
+        """Ask Slack who we are when that is due, show the cards when they may be stale, then wait."""
+        due = monotonic() >= self._probe_at
+        if due and (not self._health.posting or self._workspace.team_id is None or self._probe_at == 0.0):
+            await self._probe()
+        if self._health.cards_stale and self._health.posting:
+            self._health.cards_stale = False
+            try:
+                await self._on_back()
+            except Exception:
+                log.exception("slack.cards_not_armed")
+                self._health.cards_stale = True
+        await self._pause(self._rhythm.tick)
+
+    async def _probe(self) -> None:
+        self._probe_at = monotonic() + self._rhythm.probe
+        try:
+            answer = await self._client.call(self._client.web.auth_test())
+        except Exception as error:
+            trouble = trouble_of(error)
+            self._health.failed(trouble)
+            log.warning("slack.probe_failed", code=trouble.code)
+            if trouble.kind is Kind.DOWN:
+                await self._raise(
+                    trouble.code,
+                    f"Slack refuses our token ({trouble.code}): pages go out by the other methods. "
+                    "Install the app again and set SLACK_BOT_TOKEN.",
+                )
+            return
+        self._workspace.team_id = answer.get("team_id")
+        self._workspace.bot_user_id = answer.get("user_id")
+        self._workspace.bot_id = answer.get("bot_id")
+        self._look_at(answer)
+        self._health.works()
+
+    def _look_at(self, answer: AsyncSlackResponse) -> None:
+        """What the headers tell: Slack's clock against ours, and the scopes we were given."""
+        headers = answer.headers or {}
+        with suppress(KeyError, ValueError, TypeError):
+            self._health.clock_skew = self._clock.now() - parsedate_to_datetime(headers["Date"])
+            if abs(self._health.clock_skew) > SKEW_ALLOWED:
+                log.warning("slack.clock_skew", seconds=int(self._health.clock_skew.total_seconds()))
+        given = {scope.strip() for scope in (headers.get("x-oauth-scopes") or "").split(",")}
+        if given != {""}:
+            self._health.missing_scopes = tuple(sorted(NEEDED_SCOPES - given))
+            if self._health.missing_scopes:
+                log.error("slack.missing_scopes", scopes=self._health.missing_scopes)
+
+    async def _raise(self, cause: str, text: str) -> None:
+        try:
+            await self._alarm(f"slack:{cause}", text)
+        except Exception:
+            log.exception("slack.alarm_not_raised")
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, or until there is something to do."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        if not self._stopping.is_set():
+            self._wake.clear()

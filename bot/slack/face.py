@@ -1,0 +1,114 @@
+"""The whole Slack face, wired by hand from the settings and the engine's objects.
+
+Starts and runs without Slack; everything that needs it waits in `connection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aiohttp import web
+from pydantic import SecretStr
+
+from bot.settings import Settings
+from bot.slack.actions import Actions
+from bot.slack.answering import Answering
+from bot.slack.cards import Cards
+from bot.slack.client import SlackClient
+from bot.slack.commands import Commands, Engine
+from bot.slack.connection import Connection, Rhythm
+from bot.slack.door import Door
+from bot.slack.health import SlackHealth
+from bot.slack.home import Home
+from bot.slack.identity import Identity
+from bot.slack.listeners import Listeners, bolt_app
+from bot.slack.transport import SlackTransport
+from bot.slack.workspace import Workspace
+from engine.clock import Clock
+from engine.db import Database, Tx, Writer
+from engine.models import ORG
+from engine.pager.alarm import raise_alarm
+from engine.pager.receive import Receiver
+from engine.pager.respond import Responder
+from engine.pager.roster import Roster
+from engine.pager.setup import Setup
+from engine.pager.views import Views
+
+
+class Slack:
+    """`transport` sends pages, `cards` handles card timers, `handle_http` is POST /slack/events."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        database: Database,
+        roster: Roster,
+        setup: Setup,
+        receiver: Receiver,
+        responder: Responder,
+        views: Views,
+        nudge: Callable[[], None],
+        rhythm: Rhythm | None = None,
+    ) -> None:
+        self._clock = clock
+        self._database = database
+        self._nudge = nudge
+        engine = Engine(clock, database, roster, receiver, responder, views)
+        workspace = Workspace()
+        client = SlackClient(_secret(settings.slack_bot_token), settings.slack_api_url)
+        identity = Identity(client, workspace, roster, setup, clock)
+        self.health = SlackHealth(clock)
+        self.transport = SlackTransport(client, self.health, clock)
+        self.cards = Cards(client, self.health, database, views, clock, nudge)
+        self.app = bolt_app(settings.slack_api_url, workspace)
+        self._answering = Answering(client)
+        Listeners(
+            self.app,
+            client,
+            self._answering,
+            Commands(engine, identity, self.health),
+            Actions(engine, identity, self.cards),
+            Home(engine, identity, client),
+            workspace,
+            self.health,
+            database,
+            clock,
+        )
+        self._connection = Connection(
+            self.app,
+            client,
+            self.health,
+            workspace,
+            clock,
+            app_token=_secret(settings.slack_app_token) or None,
+            on_back=self.cards.show_all_open,
+            alarm=self._alarm,
+            rhythm=rhythm,
+        )
+        self._door = Door(self.app, clock, _secret(settings.slack_signing_secret))
+
+    async def handle_http(self, request: web.Request) -> web.Response:
+        return await self._door.handle(request)
+
+    async def start(self) -> None:
+        """Returns at once; Slack may be unreachable."""
+        await self._connection.start()
+
+    async def stop(self) -> None:
+        """Hear nothing new, end what was begun. The transport is closed by whoever sends with it."""
+        await self._connection.stop()
+        await self._answering.stop()
+
+    async def _alarm(self, cause: str, text: str) -> None:
+        now = self._clock.now()
+
+        async def unit(tx: Tx) -> None:
+            await raise_alarm(tx, ORG, cause, text, now)
+
+        await self._database.write(unit, rank=Writer.CARD)
+        self._nudge()
+
+
+def _secret(value: SecretStr | None) -> str:
+    return value.get_secret_value() if value else ""

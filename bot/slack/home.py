@@ -1,0 +1,61 @@
+"""The App Home tab: what is open, and who is on call. Built when somebody opens it, never on a timer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from bot.slack import answers, words
+from bot.slack.blocks import ACK, BLOCK_PREFIX, RESOLVE, headline
+from bot.slack.client import SlackClient
+from bot.slack.commands import OPEN, Engine
+from bot.slack.identity import Asker, Identity
+from bot.slack.message import Block, Message, actions, button, context, plain_text, section
+from engine.directory import Person
+from engine.models import IncidentView
+from engine.pager.roster import OnCallNow
+
+SHOWN: Final = 15
+
+
+class Home:
+    def __init__(self, engine: Engine, identity: Identity, client: SlackClient) -> None:
+        self._engine = engine
+        self._identity = identity
+        self._client = client
+
+    async def show(self, asker: Asker) -> Message | None:
+        person = await self._identity.known(asker)
+        rows = await self._engine.roster.who()
+        incidents = await self._engine.views.list(OPEN, SHOWN + 1)
+        await self._client.call(
+            self._client.web.views_publish(user_id=asker.user_id, view=view(person, rows, incidents))
+        )
+        return None
+
+
+def view(
+    person: Person | None, rows: Sequence[OnCallNow], incidents: Sequence[IncidentView]
+) -> dict[str, Any]:
+    """The tab of one person; somebody unknown is told how to become one."""
+    blocks: list[Block] = []
+    if person is None:
+        blocks.append(section("👋 I don't know you yet. `/oncall me` makes you a person who can be paged."))
+    blocks.append({"type": "header", "text": plain_text("Open incidents")})
+    for incident in incidents[:SHOWN]:
+        blocks += _incident(incident)
+    if not incidents:
+        blocks.append(section("🟢 No incident is open."))
+    if len(incidents) > SHOWN:
+        blocks.append(context("There are more: `/oncall list`"))
+    blocks.append({"type": "header", "text": plain_text("On call")})
+    blocks += answers.on_call(rows).blocks
+    return {"type": "home", "blocks": blocks[:100]}
+
+
+def _incident(incident: IncidentView) -> list[Block]:
+    value = f"{incident.id}.{incident.epoch}"
+    buttons = [button(RESOLVE, "Resolve", value, "danger")]
+    if words.state_of(incident) in {words.State.FIRING, words.State.UNANSWERED}:
+        buttons.insert(0, button(ACK, "Ack", value, "primary"))
+    return [section(headline(incident)), actions(f"{BLOCK_PREFIX}{incident.id}", buttons)]

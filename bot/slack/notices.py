@@ -1,0 +1,40 @@
+"""Messages that are no cards: thread lines, notices, ops alarms, as text.
+
+Never sends. Text from elsewhere is escaped here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.slack import escape
+from bot.slack.blocks import headline
+from bot.slack.message import Message, note
+from engine.models import DeliveryKind, IncidentView, Page
+
+PLAIN_MAX: Final = 2800
+SIGNS: Final = {DeliveryKind.OPS: "🚨 ", DeliveryKind.NOTICE: "", DeliveryKind.VERIFICATION: "🔑 "}
+
+
+def of_page(page: Page) -> Message:
+    """What a delivery that is no page says; about an incident it names it, unless it stands in its thread."""
+    text = escape.text(page.text or str(page.body.get("text", "")), PLAIN_MAX)
+    sign = SIGNS.get(page.kind, "")
+    if page.incident is not None and not page.body.get("thread"):
+        text = f"{text}\n{headline(page.incident)}" if text else headline(page.incident)
+    return note(f"{sign}{text or 'Midwatch'}")
+
+
+def asked_to_help(view: IncidentView) -> str:
+    return f"🙋 You are asked to help with #{view.number}:"
+
+
+def broken_channel(channel: str, code: str, view: IncidentView | None) -> str:
+    """For the ops channel: no card can stand there, and what to do about it."""
+    about = f" for #{view.number}" if view else ""
+    remedy = {
+        "not_in_channel": "invite @Midwatch to it",
+        "is_archived": "unarchive it, or give the service another channel in midwatch.yaml",
+        "channel_not_found": "check its name in midwatch.yaml, and invite @Midwatch if it is private",
+    }.get(code, "give the service another channel in midwatch.yaml")
+    return f"No card can be shown in {channel}{about} ({code}): {remedy}. People are still paged."
