@@ -7,6 +7,7 @@ import { link, mrkdwn, plain, textObject } from "./mrkdwn.js";
 
 const KINDS = {
   section,
+  unknown,
   header: (block) => h("h3", { class: "b-header" }, plain(block.text?.text)),
   divider: () => h("hr", { class: "b-divider" }),
   context: (block, surface, context) =>
@@ -44,11 +45,19 @@ const KINDS = {
 // surface: {act(action), register(block, element, control)?, kept(block, element)?, errors?: {block_id: text}}
 export function blocks(list, surface, context) {
   return (list ?? []).map((block) => {
-    const make = Object.hasOwn(KINDS, block.type) ? KINDS[block.type] : null;
-    return make
-      ? make(block, surface, context)
-      : h("p", { class: "unknown" }, `This page does not show “${block.type}” blocks.`);
+    try {
+      return KINDS[kindOf(block)](block, surface, context);
+    } catch (error) {
+      console.error("block:", error); // one bad block must not hide the messages around it
+      return unknown(block);
+    }
   });
+}
+
+const kindOf = (block) => (Object.hasOwn(KINDS, block.type) ? block.type : "unknown");
+
+function unknown(block) {
+  return h("p", { class: "unknown" }, `This page does not show “${block?.type}” blocks.`);
 }
 
 function section(block, surface, context) {
@@ -127,10 +136,9 @@ function rich(group, context) {
   const parts = (group.elements ?? []).map((part) =>
     group.type === "rich_text_list"
       ? h("li", {}, rich(part, context))
-      : (RICH[part.type]?.(part, context) ?? ""),
+      : Object.hasOwn(RICH, part.type) && RICH[part.type](part, context),
   );
-  const tag =
-    { rich_text_list: "ul", rich_text_quote: "blockquote", rich_text_preformatted: "pre" }[group.type] ??
-    "div";
+  const tags = { rich_text_list: "ul", rich_text_quote: "blockquote", rich_text_preformatted: "pre" };
+  const tag = Object.hasOwn(tags, group.type) ? tags[group.type] : "div";
   return add(h(tag, { class: `rich-${tag}` }), parts);
 }

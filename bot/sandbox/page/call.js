@@ -7,6 +7,7 @@ import { store } from "./store.js";
 
 const KEYS = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "*", "0", "#"];
 
+export const pressed = (call) => [call.digits ?? []].flat().join("");
 export const live = (call) => call.status === "ringing" || call.status === "in-progress";
 
 function control(number, verb, name, iconName, style) {
@@ -87,7 +88,7 @@ function talking(number, call) {
       },
       said.map((line) => h("p", {}, line)),
     ),
-    h("p", { class: "pressed", "aria-live": "polite" }, call.digits || " "),
+    h("p", { class: "pressed", "aria-live": "polite" }, pressed(call) || " "),
     h(
       "div",
       { class: "keypad", role: "group", "aria-label": "Keypad" },

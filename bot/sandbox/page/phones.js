@@ -4,10 +4,12 @@ import { api } from "./api.js";
 import { during } from "./dialog.js";
 import { add, avatar, fill, h, icon, keyed } from "./dom.js";
 import { store } from "./store.js";
-import { callScreen, live } from "./call.js";
+import { callScreen, live, pressed } from "./call.js";
 import { clockTime, instant, shortDay } from "./time.js";
 
-const ENDED = {
+const OUTCOMES = {
+  queued: "Dialling…",
+  failed: "Call failed",
   completed: "Call",
   busy: "Declined call",
   "no-answer": "Missed call",
@@ -59,8 +61,8 @@ function callItem(call, zone) {
           "summary",
           {},
           icon(call.status === "voicemail" ? "voicemail" : "phone"),
-          h("span", {}, ENDED[call.status] ?? call.status),
-          call.digits && h("span", { class: "digits" }, `pressed ${call.digits}`),
+          h("span", {}, OUTCOMES[call.status] ?? call.status),
+          pressed(call) && h("span", { class: "digits" }, `pressed ${pressed(call)}`),
           h("time", {}, clockTime(instant(call.at), zone)),
         ),
         said.length ? said.map((line) => h("p", {}, line)) : h("p", {}, "Nothing was said."),

@@ -63,14 +63,13 @@ const key = (text) => h("code", { class: "mrk-code" }, text);
 
 function curlBox() {
   const code = h("code", { data: { testid: "curl" } }, curl());
-  const button = h("button", { class: "btn btn-small copy", type: "button" }, icon("copy"), "Copy");
+  const button = h("button", { class: "btn btn-small", type: "button" }, icon("copy"), "Copy");
   button.addEventListener("click", () => copy(code.textContent, code, button));
   return h(
     "div",
     { class: "curl" },
-    h("p", {}, "The same from a shell:"),
+    h("div", { class: "curl-head" }, h("p", {}, "The same from a shell:"), button),
     h("pre", { tabindex: "0", "aria-label": "curl line that posts an alert" }, code),
-    button,
   );
 }
 
