@@ -174,19 +174,20 @@ class Listeners:
         log.info("slack.unknown_payload", kind=body.get("type") or body.get("command"))
         await ack()
 
-    async def _failed(self, error: Exception, body: Json) -> BoltResponse:
+    async def _failed(self, error: Exception, body: Json, response: BoltResponse | None) -> None:
         """Whatever fails outside of a unit: the sender is told, and Slack gets its answer."""
         try:
             raise error
         except Exception:
             message = failed("slack.dispatch_failed")
+        if response is not None:
+            response.status, response.body = 200, ""
         response_url = body.get("response_url")
         if response_url:
             try:
                 await self._client.respond(str(response_url), message)
             except Exception as unsaid:
                 log.warning("slack.not_answered", error=type(unsaid).__name__)
-        return BoltResponse(status=200, body="")
 
 
 async def _say_nothing(_outcome: Ended) -> None:

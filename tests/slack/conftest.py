@@ -1,0 +1,193 @@
+"""The real Slack face on the real engine (SQLite), against the sandbox Slack on a free port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bot
+from bot.sandbox.content import visible_text
+from bot.sandbox.faults import Fault
+from bot.sandbox.hands import Hands, Seen
+from bot.sandbox.server import SandboxServer
+from bot.sandbox.state import Message
+from bot.sandbox.world import Options
+from bot.settings import Settings
+from bot.slack.connection import Rhythm
+from bot.slack.face import Slack
+from bot.slack.health import SlackState
+from engine.clock import monotonic
+from engine.config.parse import parse_config
+from engine.db import Database
+from engine.models import ORG, Actor, IncidentView, Timer, TimerKind, Via
+from engine.nudge import Nudge
+from engine.pager.receive import Receiver
+from engine.pager.respond import Responder
+from engine.pager.roster import Roster
+from engine.pager.setup import Setup
+from engine.pager.views import Views
+from engine.store import cards, timers
+from engine.vault import Vault
+from tests.fakes import FakeClock
+
+FAST = Rhythm(tick=0.05, ping=0.2, hello_within=1.0, probe=0.1, rebuild_first=0.02, rebuild_last=0.1)
+SOON = 5.0  # a deadline, not a wait
+
+
+async def until(met: Callable[[], bool], within: float = SOON) -> None:
+    """Wait until something is so, or fail."""
+    ends = monotonic() + within
+    while not met():
+        assert monotonic() < ends, "it did not come to that in time"
+        await asyncio.sleep(0.01)
+
+
+def slack_settings(sandbox: SandboxServer, **changes: Any) -> Settings:
+    wanted = {
+        "slack_bot_token": "xoxb-demo",
+        "slack_app_token": "xapp-demo",
+        "slack_signing_secret": "demo",
+        "slack_api_url": sandbox.api_url,
+        "ops_channel": "#ops",
+    }
+    return Settings.model_validate(wanted | changes)
+
+
+@dataclass
+class Desk:
+    """A pager with one Slack face, people who use it, and the sandbox they use it in."""
+
+    clock: FakeClock
+    database: Database
+    sandbox: SandboxServer
+    slack: Slack
+    setup: Setup
+    roster: Roster
+    receiver: Receiver
+    responder: Responder
+    views: Views
+    opened: int = field(default=0)
+
+    async def connect(self) -> None:
+        await self.slack.start()
+        await until(lambda: self.slack.health.state is SlackState.UP)
+
+    async def open(self, title: str = "db-1 is down") -> IncidentView:
+        """An incident on the service checkout, made by hand."""
+        directory = await self.roster.directory()
+        (service_id,) = directory.services
+        self.opened += 1
+        incident_id, _ = await self.receiver.open_by_hand(
+            ORG, service_id, title, f"key {self.opened}", Actor("cho", Via.CLI)
+        )
+        return await self.view(incident_id)
+
+    async def view(self, incident_id: int) -> IncidentView:
+        view = await self.views.incident(incident_id)
+        assert view is not None
+        return view
+
+    async def card(self, incident: IncidentView, channel: str) -> int:
+        return await self.database.write(
+            lambda tx: cards.ensure(tx, ORG, incident.id, channel, None, self.clock.now())
+        )
+
+    async def claim(self) -> list[Timer]:
+        """The card timers that are due, leased as a worker would."""
+        now = self.clock.now()
+
+        async def unit(tx: Any) -> list[Timer]:
+            due = await timers.due(tx, [TimerKind.CARD.value], now, 100)
+            return await timers.claim(tx, due, "test", now + timedelta(seconds=30), now)
+
+        return await self.database.write(unit)
+
+    async def run_cards(self) -> int:
+        claimed = await self.claim()
+        await self.slack.cards.handle(claimed)
+        return len(claimed)
+
+    async def card_due(self) -> list[Any]:
+        async with self.database.snapshot() as tx:
+            return list(await timers.upcoming(tx, [TimerKind.CARD.value], EPOCH, FUTURE, 100))
+
+    def said(self, channel: str, user: str | None = None) -> list[Message]:
+        found = self.sandbox.state.find_channel(channel)
+        assert found is not None
+        return [message for message in found.seen_by(user) if message.bot]
+
+    def direct(self, user: str) -> list[Message]:
+        name = self.sandbox.state.find_user(f"@{user}")
+        assert name is not None
+        return [message for message in self.sandbox.state.direct(name.id).seen_by(name.id) if message.bot]
+
+    async def types(self, user: str, text: str, channel: str = "#general") -> str:
+        """What this person reads after sending this command."""
+        seen = await self._hands(user, text, channel)
+        assert seen.error is None, seen.error
+        return visible_text(seen.message) if seen.message else ""
+
+    async def _hands(self, user: str, text: str, channel: str, thread_ts: str | None = None) -> Seen:
+        person, place = self.sandbox.state.find_user(f"@{user}"), self.sandbox.state.find_channel(channel)
+        assert person is not None
+        assert place is not None
+        return await Hands(self.sandbox.world).type_(person, place, text, thread_ts)
+
+    async def says(self, user: str, text: str, channel: str, thread_ts: str | None = None) -> None:
+        await self._hands(user, text, channel, thread_ts)
+
+    async def clicks(self, user: str, message: Message, action_id: str, value: str | None = None) -> None:
+        person = self.sandbox.state.find_user(f"@{user}")
+        assert person is not None
+        seen = await Hands(self.sandbox.world).click(person, message, action_id, value)
+        assert seen.error is None, seen.error
+
+    def whispers(self, user: str, channel: str) -> list[str]:
+        """What only this person sees there."""
+        person = self.sandbox.state.find_user(f"@{user}")
+        assert person is not None
+        return [visible_text(m) for m in self.said(channel, person.id) if m.ephemeral_to == person.id]
+
+    def breaks(self, kind: str, **reach: Any) -> None:
+        self.sandbox.world.faults.begin(Fault("slack", kind, **reach))
+
+    def mends(self) -> None:
+        self.sandbox.world.faults.clear()
+
+
+EPOCH = FakeClock().now() - timedelta(days=1)
+FUTURE = FakeClock().now() + timedelta(days=30)
+
+
+@pytest.fixture
+async def sandbox(clock: FakeClock) -> AsyncIterator[SandboxServer]:
+    async with SandboxServer(options=Options(now=clock.now)) as server:
+        yield server
+
+
+@pytest.fixture
+async def desk(clock: FakeClock, sqlite_url: str, sandbox: SandboxServer) -> AsyncIterator[Desk]:
+    database = Database(sqlite_url)
+    desk = build_desk(clock, database, sandbox, slack_settings(sandbox))
+    demo = (Path(bot.__file__).parent / "demo.yaml").read_text()
+    await desk.setup.apply(parse_config(demo))
+    yield desk
+    await desk.slack.stop()
+    await desk.slack.transport.close()
+    await database.close()
+
+
+def build_desk(clock: FakeClock, database: Database, sandbox: SandboxServer, settings: Settings) -> Desk:
+    vault = Vault("a key for tests")
+    nudge = Nudge(database)
+    roster, setup, views = Roster(database, clock, vault), Setup(database, clock, vault), Views(database)
+    receiver = Receiver(database, clock, roster.directory, nudge)
+    responder = Responder(database, clock, roster.directory, nudge, lambda calls: None)
+    slack = Slack(settings, clock, database, roster, setup, receiver, responder, views, nudge, rhythm=FAST)
+    return Desk(clock, database, sandbox, slack, setup, roster, receiver, responder, views)
