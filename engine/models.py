@@ -113,6 +113,14 @@ class TimerKind(StrEnum):
     CARD = "card"
 
 
+class LaneName(StrEnum):
+    """Who works a timer: a lane has its own queue, so that slow sends never hold up an escalation."""
+
+    FATE = "fate"
+    DELIVER = "deliver"
+    CARD = "card"
+
+
 class Rank(IntEnum):
     """Who goes first when everything is due: pages before cards before notices."""
 
@@ -359,9 +367,10 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """It will never work for this address."""
+    """It will never work for this address. `quiet`: that is as configured, and no alarm."""
 
     reason: str
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -472,6 +472,7 @@ timers = Table(
     _id(),
     _org(),
     _text("kind"),
+    _text("lane"),  # which queue works it; with it, "what is due next" is one index probe
     Column("subject_id", sa.BigInteger, nullable=False),
     _at("due_at", nullable=False),
     _int("rank"),
@@ -482,7 +483,7 @@ timers = Table(
     _text("lease_owner", nullable=True),
     sa.UniqueConstraint("org_id", "kind", "subject_id"),
 )
-Index("ix_timers_due", timers.c.due_at, timers.c.id)
+Index("ix_timers_due", timers.c.lane, timers.c.due_at, timers.c.id)
 Index("ix_timers_subject", timers.c.subject_id)
 
 deliveries = Table(

@@ -12,7 +12,7 @@ import secrets
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -38,6 +38,7 @@ BODIES_AT_MOST: Final = 500  # in one commit
 EVENTS_AT_MOST: Final = 4_000
 WAITING_AT_MOST: Final = 20_000  # then senders are told to come back
 RESTARTS: Final = 5
+DIRECTORY_AGE: Final = timedelta(seconds=1)
 
 
 @dataclass(slots=True, eq=False)
@@ -71,6 +72,7 @@ class Receiver:
         self._queue: deque[Waiting] = deque()
         self._memory = Memory()
         self._task: asyncio.Task[None] | None = None
+        self._kept: tuple[float, Directory] | None = None
 
     async def accept(self, org_id: int, service_id: int, body: Body, *, opened_by: str = "") -> list[Receipt]:
         """Store what the body says; one receipt for each event, in order, after the commit.
@@ -80,7 +82,7 @@ class Receiver:
         """
         if len(self._queue) >= WAITING_AT_MOST:
             raise Overloaded
-        service = (await self._directory_now()).services.get(service_id)
+        service = await self._service(service_id)
         if service is None:
             raise NotFound("This service was deleted.")
         if not body.events and not body.group_resolves:
@@ -108,6 +110,21 @@ class Receiver:
         """Wait for what has arrived to be committed."""
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
+
+    async def _service(self, service_id: int) -> Service | None:
+        service = (await self._known()).services.get(service_id)
+        if service is None:
+            self._kept = None  # it may be new
+            service = (await self._known()).services.get(service_id)
+        return service
+
+    async def _known(self) -> Directory:
+        """The directory as it was within the last second: a query for each request would cost more
+        than the commit that they share."""
+        if self._kept is not None and monotonic() - self._kept[0] < DIRECTORY_AGE.total_seconds():
+            return self._kept[1]
+        self._kept = (monotonic(), await self._directory_now())
+        return self._kept[1]
 
     # --- the commit loop ---------------------------------------------------------------------------------
 
@@ -156,7 +173,8 @@ class Receiver:
 
     async def _store(self, batch: Sequence[Waiting]) -> None:
         for _ in range(RESTARTS):
-            unit = partial(self._unit, batch=batch, now=self._clock.now())
+            known = await self._known()
+            unit = partial(self._unit, batch=batch, known=known, now=self._clock.now())
             try:
                 taken, matched = await self._database.write(unit, rank=Writer.INGEST)
             except Moved:
@@ -165,7 +183,9 @@ class Receiver:
             return
         raise Unavailable
 
-    async def _unit(self, tx: Tx, batch: Sequence[Waiting], now: datetime) -> tuple[Taken | None, set[int]]:
+    async def _unit(
+        self, tx: Tx, batch: Sequence[Waiting], known: Directory, now: datetime
+    ) -> tuple[Taken | None, set[int]]:
         """The long way for what is new, then one UPDATE for what only repeats."""
         self._sort_out(batch)
         taken = None
@@ -173,7 +193,6 @@ class Receiver:
         if rest:
             plans = fold((n, _without_repeats(waiting)) for n, waiting in rest)
             await self._add_group_resolves(tx, rest, plans)
-            known = await self._directory_now()
             opened_by = next((waiting.opened_by for _, waiting in rest if waiting.opened_by), "")
             taken = await Intake(tx, batch[0].org_id, plans, known, now, opened_by).run()
         times = Counter(seen.alert_id for waiting in batch for seen in waiting.repeats.values())

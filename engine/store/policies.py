@@ -20,6 +20,7 @@ _COLUMNS = (
     policy_versions.c.id.label("version_id"),
     policy_versions.c.policy_id,
     policy_versions.c.definition,
+    policy_versions.c.created_at,
     policies.c.name,
 )
 
@@ -104,6 +105,7 @@ def _policy(row: Any) -> Policy:
         repeat=definition["repeat"],
         on_exhaustion=OnExhaustion(definition["on_exhaustion"]),
         ack_timeout=timedelta(seconds=ack_timeout) if ack_timeout else None,
+        created_at=row.created_at,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.db import Tx, any_of, upsert
-from engine.models import Rank, Timer, TimerKind
+from engine.models import LaneName, Rank, Timer, TimerKind
 from engine.schema import timers
 
 FATE_KINDS = (
@@ -23,6 +23,13 @@ FATE_KINDS = (
     TimerKind.ACK_TIMEOUT,
     TimerKind.RAISE_URGENCY,
 )
+
+LANES = {
+    **dict.fromkeys(FATE_KINDS, LaneName.FATE),
+    TimerKind.DELIVER: LaneName.DELIVER,
+    TimerKind.CARD: LaneName.CARD,
+}
+KINDS = {lane: [kind.value for kind, belongs in LANES.items() if belongs is lane] for lane in LaneName}
 
 COLUMNS = (
     timers.c.id,
@@ -59,6 +66,7 @@ async def arm(tx: Tx, org_id: int, armings: Iterable[Arming]) -> None:
             {
                 "org_id": org_id,
                 "kind": a.kind.value,
+                "lane": LANES[a.kind].value,
                 "subject_id": a.subject_id,
                 "due_at": a.due_at,
                 "epoch": a.epoch,
@@ -130,11 +138,16 @@ def _free(now: datetime) -> sa.ColumnElement[bool]:
     return sa.and_(timers.c.due_at <= now, sa.or_(timers.c.lease_until.is_(None), timers.c.lease_until < now))
 
 
+def _of(lane: LaneName) -> sa.ColumnElement[bool]:
+    """The lane's timers, but for kinds of a newer version, which are left alone."""
+    return sa.and_(timers.c.lane == lane.value, any_of(timers.c.kind, KINDS[lane]))
+
+
 async def due(
-    tx: Tx, kinds: Sequence[str], now: datetime, limit: int, after: tuple[datetime, int] | None = None
+    tx: Tx, lane: LaneName, now: datetime, limit: int, after: tuple[datetime, int] | None = None
 ) -> list[Timer]:
     """What is due and untaken, oldest first; `after` pages past what could not be taken."""
-    statement = sa.select(*COLUMNS).where(_free(now), any_of(timers.c.kind, kinds))
+    statement = sa.select(*COLUMNS).where(_of(lane), _free(now))
     if after is not None:
         statement = statement.where(sa.tuple_(timers.c.due_at, timers.c.id) > sa.tuple_(*_bound(after)))
     rows = await tx.execute(statement.order_by(timers.c.due_at, timers.c.id).limit(limit))
@@ -148,28 +161,29 @@ def _bound(after: tuple[datetime, int]) -> tuple[sa.ColumnElement[Any], sa.Colum
     )
 
 
-async def upcoming(
-    tx: Tx, kinds: Sequence[str], start: datetime, end: datetime, limit: int
-) -> list[tuple[datetime, int]]:
-    """When the next timers of these kinds are due: (due_at, id) after `start`, up to `end`."""
+async def upcoming(tx: Tx, lane: LaneName, start: datetime, end: datetime, limit: int) -> list[datetime]:
+    """When the lane's next timers are due, after `start` and up to `end`."""
     rows = await tx.execute(
-        sa.select(timers.c.due_at, timers.c.id)
-        .where(timers.c.due_at > start, timers.c.due_at <= end, any_of(timers.c.kind, kinds))
+        sa.select(timers.c.due_at)
+        .where(_of(lane), timers.c.due_at > start, timers.c.due_at <= end)
         .order_by(timers.c.due_at, timers.c.id)
         .limit(limit)
     )
-    return [(row.due_at, row.id) for row in rows]
+    return list(rows.scalars())
 
 
-async def next_due(tx: Tx, kinds: Sequence[str]) -> datetime | None:
-    """When the earliest timer of these kinds is due, or its lease ends, whichever is later."""
-    rows = await tx.execute(
-        sa.select(timers.c.due_at, timers.c.lease_until)
-        .where(any_of(timers.c.kind, kinds))
-        .order_by(timers.c.due_at, timers.c.id)
-        .limit(50)
-    )
-    return min((max(row.due_at, row.lease_until or row.due_at) for row in rows), default=None)
+async def next_due(tx: Tx) -> datetime | None:
+    """When the earliest timer of any lane is due, or its lease ends, whichever is later."""
+    earliest = []
+    for lane in LaneName:
+        rows = await tx.execute(
+            sa.select(timers.c.due_at, timers.c.lease_until)
+            .where(_of(lane))
+            .order_by(timers.c.due_at, timers.c.id)
+            .limit(50)
+        )
+        earliest += [max(row.due_at, row.lease_until or row.due_at) for row in rows]
+    return min(earliest, default=None)
 
 
 async def live(tx: Tx, ids: Sequence[int]) -> dict[int, Timer]:
@@ -238,6 +252,20 @@ async def postpone(tx: Tx, timer: Timer, due_at: datetime) -> bool:
         )
     )
     return kept.rowcount == 1
+
+
+async def move(tx: Tx, later: Sequence[tuple[Timer, datetime]]) -> None:
+    """Put off timers that nobody holds and that nobody armed again meanwhile."""
+    await tx.execute(
+        sa.update(timers)
+        .where(
+            timers.c.id == sa.bindparam("of_id"),
+            timers.c.rev == sa.bindparam("of_rev"),
+            timers.c.lease_until.is_(None),
+        )
+        .values(due_at=sa.bindparam("new_due", type_=timers.c.due_at.type)),
+        [{"of_id": timer.id, "of_rev": timer.rev, "new_due": due_at} for timer, due_at in later],
+    )
 
 
 async def pull(tx: Tx, org_id: int, kind: TimerKind, subjects: Sequence[int], due_at: datetime) -> int:

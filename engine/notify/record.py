@@ -1,0 +1,163 @@
+"""Records how an attempt ended, and everything that follows from it, in one transaction.
+
+Fenced by the attempt number: whoever lost the lease changes nothing. Sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from engine import metrics
+from engine.db import Tx
+from engine.directory import Directory
+from engine.errors import LeaseLost
+from engine.escalation import still_wanted
+from engine.escalation.fate import FALLBACK
+from engine.models import (
+    Delivery,
+    DeliveryKind,
+    DeliveryStatus,
+    Method,
+    Outcome,
+    Sent,
+    Timer,
+    TimerKind,
+    Urgency,
+)
+from engine.notify.verdict import PAGES, Verdict, judge
+from engine.pager.alarm import raise_alarm
+from engine.pager.apply import card_armings
+from engine.pager.ladder import Resolver
+from engine.store import cards, deliveries, incidents, timers
+from engine.store.deliveries import Record
+from engine.store.incidents import Incident
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An attempt that ended: the claimed timer, its delivery, where it went and what came of it."""
+
+    timer: Timer
+    delivery: Delivery
+    address: str
+    outcome: Outcome
+    threaded: bool = False  # a line in a thread is no card
+
+
+async def record(tx: Tx, ended: Ended, directory: Directory, now: datetime, jitter: float) -> Verdict:
+    """Raises LeaseLost when another worker holds the timer by now."""
+    delivery = ended.delivery
+    incident = await _locked(tx, delivery.incident_id)
+    urgency = incident.fate.urgency if incident is not None else Urgency.LOW
+    verdict = judge(delivery, ended.outcome, urgency, now, jitter)
+    await _fence(tx, ended.timer, verdict)
+    await deliveries.record(tx, delivery.org_id, _row(ended, verdict), now)
+    if isinstance(ended.outcome, Sent):
+        await _sent(tx, ended, ended.outcome, incident, now)
+    if verdict.next_rule:
+        await pull_next_rule(tx, delivery, now)
+    if verdict.status is DeliveryStatus.DEAD:
+        await died(tx, delivery, verdict.reason, incident, directory, now)
+    if incident is not None and delivery.kind in PAGES:
+        await timers.arm(tx, delivery.org_id, await card_armings(tx, delivery.org_id, [incident.id], now))
+    return verdict
+
+
+async def _locked(tx: Tx, incident_id: int | None) -> Incident | None:
+    if incident_id is None:
+        return None
+    return next(iter(await incidents.lock(tx, [incident_id])), None)
+
+
+async def _fence(tx: Tx, timer: Timer, verdict: Verdict) -> None:
+    # Why first: the effects below happen once per attempt, however late a stalled worker wakes.
+    held = (
+        await timers.finish(tx, timer)
+        if verdict.again_at is None
+        else await timers.postpone(tx, timer, verdict.again_at)
+    )
+    if not held:
+        raise LeaseLost
+
+
+def _row(ended: Ended, verdict: Verdict) -> Record:
+    sent = ended.outcome if isinstance(ended.outcome, Sent) else None
+    return Record(
+        delivery_id=ended.delivery.id,
+        number=ended.timer.attempt,
+        outcome=verdict.word,
+        reason=verdict.reason,
+        status=verdict.status,
+        provider=sent.provider if sent else "",
+        provider_ref=sent.ref if sent else "",
+        counts=verdict.counts,
+    )
+
+
+async def _sent(tx: Tx, ended: Ended, sent: Sent, incident: Incident | None, now: datetime) -> None:
+    delivery = ended.delivery
+    if incident is None or delivery.kind not in PAGES:
+        return
+    if still_wanted(delivery.kind, delivery.round, incident.fate) is not None:
+        metrics.sent_after_ack.inc()
+    if incident.last_paged_at is None:
+        metrics.page_seconds.observe((now - incident.opened_at).total_seconds())
+    await incidents.paged(tx, incident.id, now)
+    channel_id, ts = sent.detail.get("channel_id"), sent.detail.get("ts")
+    if channel_id and ts and not ended.threaded:
+        person = delivery.person_id if delivery.method is Method.SLACK else None
+        card = await cards.ensure(tx, delivery.org_id, incident.id, ended.address, person, now)
+        await cards.placed(tx, card, str(channel_id), str(ts), now)
+
+
+async def pull_next_rule(tx: Tx, delivery: Delivery, now: datetime) -> None:
+    """The person's next contact rule fires now: this one failed them."""
+    later = await deliveries.later_steps(tx, delivery)
+    if later:
+        await timers.pull(tx, delivery.org_id, TimerKind.DELIVER, [later[0].id], now)
+
+
+async def died(
+    tx: Tx, delivery: Delivery, reason: str, incident: Incident | None, directory: Directory, now: datetime
+) -> None:
+    """A dead delivery is loud, and the ladder goes on past it."""
+    metrics.deliveries_dead.labels(delivery.method.value).inc()
+    log.error("delivery.dead", delivery=delivery.id, method=delivery.method.value, reason=reason)
+    if delivery.kind is not DeliveryKind.OPS:  # an alarm about an alarm would never end
+        number = f"#{incident.number}: " if incident is not None else ""
+        text = f"{number}a message by {delivery.method} could not be delivered: {reason}"
+        cause = f"dead:{delivery.method}:{reason[:60]}"
+        await raise_alarm(tx, delivery.org_id, cause, text, now, len(directory.fallback_urls))
+    if incident is not None and delivery.kind is DeliveryKind.PAGE:
+        await _go_on(tx, delivery, incident, directory, now)
+
+
+async def _go_on(tx: Tx, delivery: Delivery, incident: Incident, directory: Directory, now: datetime) -> None:
+    """When the last page of the present level is dead, its time is over now."""
+    fate = incident.fate
+    present = (delivery.round, delivery.pass_, delivery.level) == (fate.round, fate.pass_, fate.level)
+    if not present or await deliveries.alive_in_level(tx, delivery):
+        return
+    if fate.level != FALLBACK:
+        await timers.pull(tx, incident.org_id, TimerKind.ESCALATE, [incident.id], now)
+        return
+    # One more link at once, while there is one; then the fallback's own interval rules.
+    policy = next(
+        (p for p in directory.policies.values() if p.version_id == incident.policy_version_id), None
+    )
+    if fate.links < len(Resolver(directory, fate.urgency, now).chain(policy)):
+        await timers.pull(tx, incident.org_id, TimerKind.EXHAUST, [incident.id], now)
+
+
+async def put_back(tx: Tx, timers_: Sequence[tuple[Timer, Delivery]], now: datetime) -> None:
+    """Attempts that were begun too long ago to be sent as begun: unsent, and due again now."""
+    for timer, delivery in timers_:
+        if await timers.postpone(tx, timer, now):
+            end = Record(delivery.id, timer.attempt, "not_started", "", DeliveryStatus.QUEUED, counts=False)
+            await deliveries.record(tx, delivery.org_id, end, now)
