@@ -227,7 +227,8 @@ class Cards:
             if await store.broken(tx, job.card.id, result.code):
                 channel = job.card.channel
                 text = notices.broken_channel(channel, result.code, job.view)
-                await raise_alarm(tx, ORG, f"card:{channel}:{result.code}", text, now)
+                cause = f"card:{channel}:{result.code}"
+                await raise_alarm(tx, ORG, cause, text, now)
             return True
         if result.at is not None:
             await store.placed(tx, job.card.id, result.at.channel_id, result.at.ts, now)

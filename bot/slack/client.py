@@ -73,6 +73,7 @@ class SlackClient:
         *,
         plain: Message | None = None,
         thread_ts: str | None = None,
+        broadcast: bool = False,
         metadata: Mapping[str, Any] | None = None,
     ) -> Placed:
         """Post, joining a public channel first if need be; `plain` is sent if the blocks are refused."""
@@ -82,6 +83,7 @@ class SlackClient:
                 self.web.chat_postMessage(
                     channel=channel,
                     thread_ts=thread_ts,
+                    reply_broadcast=broadcast or None,
                     metadata=dict(metadata) if metadata else None,
                     parse="none",
                     link_names=False,

@@ -25,6 +25,11 @@ def of_page(page: Page) -> Message:
     return note(f"{sign}{text or 'Midwatch'}")
 
 
+def call_for_anybody(view: IncidentView, mention: str) -> Message:
+    """A line under the card of a channel that a policy pages."""
+    return note(f"{mention} {headline(view)}: somebody is needed, the card above has the buttons.")
+
+
 def asked_to_help(view: IncidentView) -> str:
     return f"🙋 You are asked to help with #{view.number}:"
 

@@ -63,6 +63,7 @@ class SlackTransport:
             message,
             plain=plain,
             thread_ts=page.body.get("thread_ts"),
+            broadcast=_calls_channel(page),
             metadata=delivery_metadata(page.id),
         )
 
@@ -78,6 +79,9 @@ class SlackTransport:
         if view is None or page.kind not in PAGES:
             text = notices.of_page(page)
             return text, Message(text.text)
+        if _calls_channel(page):
+            call = notices.call_for_anybody(view, CHANNEL_MENTION)
+            return call, Message(call.text)
         mention = CHANNEL_MENTION if page.method is Method.CHANNEL else ""
         card, plain = blocks.card(view, mention=mention), blocks.plain(view)
         if page.kind is DeliveryKind.RESPONDER:
@@ -92,3 +96,11 @@ class SlackTransport:
         except Exception as error:  # not knowing is an answer; the page must go out
             log.info("slack.history_unreadable", delivery=delivery_id, code=trouble_of(error).code)
             return None, False
+
+
+def _calls_channel(page: Page) -> bool:
+    """A page for the channel in which the card stands already: a second card would soon be stale.
+
+    Why broadcast: a mention inside a thread calls nobody.
+    """
+    return page.kind is DeliveryKind.PAGE and page.incident is not None and "thread_ts" in page.body

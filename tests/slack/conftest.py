@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 import bot
 from bot.sandbox.content import visible_text
@@ -32,6 +33,7 @@ from engine.pager.respond import Responder
 from engine.pager.roster import Roster
 from engine.pager.setup import Setup
 from engine.pager.views import Views
+from engine.schema import timers as table
 from engine.store import cards, timers
 from engine.vault import Vault
 from tests.fakes import FakeClock
@@ -103,8 +105,9 @@ class Desk:
         now = self.clock.now()
 
         async def unit(tx: Any) -> list[Timer]:
-            due = await timers.due(tx, [TimerKind.CARD.value], now, 100)
-            return await timers.claim(tx, due, "test", now + timedelta(seconds=30), now)
+            rows = await tx.execute(card_timers().where(table.c.due_at <= now))
+            live = await timers.live(tx, [row.id for row in rows])
+            return await timers.claim(tx, list(live.values()), "test", now + timedelta(seconds=30), now)
 
         return await self.database.write(unit)
 
@@ -113,9 +116,10 @@ class Desk:
         await self.slack.cards.handle(claimed)
         return len(claimed)
 
-    async def card_due(self) -> list[Any]:
+    async def card_due(self) -> list[datetime]:
+        """When the card timers that there are are due."""
         async with self.database.snapshot() as tx:
-            return list(await timers.upcoming(tx, [TimerKind.CARD.value], EPOCH, FUTURE, 100))
+            return [row.due_at for row in await tx.execute(card_timers())]
 
     def said(self, channel: str, user: str | None = None) -> list[Message]:
         found = self.sandbox.state.find_channel(channel)
@@ -161,8 +165,8 @@ class Desk:
         self.sandbox.world.faults.clear()
 
 
-EPOCH = FakeClock().now() - timedelta(days=1)
-FUTURE = FakeClock().now() + timedelta(days=30)
+def card_timers() -> sa.Select[Any]:
+    return sa.select(table).where(table.c.kind == TimerKind.CARD.value).order_by(table.c.due_at, table.c.id)
 
 
 @pytest.fixture

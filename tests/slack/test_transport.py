@@ -79,6 +79,18 @@ async def test_a_line_about_an_incident_stands_in_its_thread(desk: Desk) -> None
     assert "#42 db-1 is down" in visible_text(desk.direct("ana")[0])
 
 
+async def test_a_page_for_the_channel_of_the_card_is_a_call_below_it(desk: Desk) -> None:
+    """Where the card stands already no second one is posted: a mention, shown in the channel too."""
+    card = await send(desk, method=Method.CHANNEL, address="#payments")
+    assert isinstance(card, Sent)
+    body = {"thread_ts": card.detail["ts"], "channel_id": card.detail["channel_id"]}
+    assert isinstance(await send(desk, method=Method.CHANNEL, address="#payments", body=body), Sent)
+    (call,) = [m for m in desk.said("#payments") if m.thread_ts]
+    assert call.text.startswith("<!channel> 🔴 FIRING · *#42")
+    assert call.attachments == []
+    assert desk.sandbox.ledger.calls("chat.postMessage")[-1].args["reply_broadcast"] is True
+
+
 async def test_who_is_asked_to_help_is_told_so(desk: Desk) -> None:
     """A responder's page begins with what is wanted of them."""
     await send(desk, kind=DeliveryKind.RESPONDER)

@@ -1,0 +1,205 @@
+"""Cards converge on the truth, whatever happens to the messages that show it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from bot.sandbox.content import visible_text
+from bot.sandbox.state import Message
+from engine.models import ORG, Actor, DeliveryKind, IncidentView, TimerKind, Via
+from engine.schema import cards as cards_table
+from engine.schema import deliveries
+from engine.store import cards, timers
+from engine.store.timers import Arming
+from tests.slack.conftest import Desk
+
+ANA = Actor("ana", Via.SMS)
+
+
+async def with_card(desk: Desk, title: str = "db-1 is down", channel: str = "#payments") -> IncidentView:
+    """An incident whose card stands in the channel."""
+    incident = await desk.open(title)
+    await desk.card(incident, channel)
+    await desk.slack.cards.show(incident.id)
+    await desk.run_cards()
+    return incident
+
+
+def texts(messages: list[Message]) -> list[str]:
+    return [message.text.partition(" *#")[0] for message in messages]
+
+
+async def test_a_card_is_posted_once_and_then_changed(desk: Desk) -> None:
+    """A new card is a message, and an ack changes this message."""
+    incident = await with_card(desk)
+    (posted,) = desk.said("#payments")
+    assert posted.text.startswith("🔴 FIRING ·")
+    await desk.responder.acknowledge(incident.id, ANA)
+    await desk.run_cards()
+    (shown,) = desk.said("#payments")
+    assert shown.ts == posted.ts
+    assert shown.text.startswith("🟡 ACKED by @ana ·")
+    assert "Acked by @ana via SMS · <!date^" in visible_text(shown)
+    assert await desk.card_due() == []
+
+
+async def test_a_change_during_the_update_is_shown_too(desk: Desk) -> None:
+    """A timer re-armed while its card is being shown is due again afterwards."""
+    incident = await with_card(desk)
+    await desk.slack.cards.show(incident.id)
+    claimed = await desk.claim()
+    await desk.responder.acknowledge(incident.id, ANA)
+    await desk.slack.cards.handle(claimed)
+    desk.clock.move(seconds=31)
+    assert await desk.run_cards() == 1
+    assert texts(desk.said("#payments")) == ["🟡 ACKED by @ana ·"]
+
+
+@pytest.mark.parametrize("fault", ["message_not_found", "cant_update_message", "edit_window_closed"])
+async def test_a_lost_card_is_posted_again(desk: Desk, fault: str) -> None:
+    """What cannot be changed any more is replaced by a new message, which is changed from then on."""
+    incident = await with_card(desk)
+    desk.breaks(fault, method="chat.update", times=1)
+    desk.clock.move(seconds=2)
+    await desk.responder.acknowledge(incident.id, ANA)
+    await desk.run_cards()
+    assert texts(desk.said("#payments")) == ["🔴 FIRING ·", "🟡 ACKED by @ana ·"]
+    await desk.responder.resolve(incident.id, ANA)
+    await desk.run_cards()
+    assert texts(desk.said("#payments")) == ["🔴 FIRING ·", "🟢 RESOLVED ·"]
+
+
+async def test_a_deleted_card_of_a_closed_incident_stays_deleted(desk: Desk) -> None:
+    """Nobody needs a new message about what is over."""
+    incident = await with_card(desk)
+    desk.sandbox.state.remove(desk.said("#payments")[0])
+    await desk.responder.resolve(incident.id, ANA)
+    desk.clock.move(seconds=2)
+    await desk.run_cards()
+    assert desk.said("#payments") == []
+    assert await desk.card_due() == []
+
+
+async def test_one_post_a_second_and_channel_newest_first(desk: Desk) -> None:
+    """Of three new cards the newest stands there at once, and the others follow a second apart."""
+    for number in (1, 2, 3):
+        incident = await desk.open(f"problem {number}")
+        await desk.card(incident, "#payments")
+        await desk.slack.cards.show(incident.id)
+    seen = []
+    for _ in range(4):
+        await desk.run_cards()
+        seen.append(sorted(message.text[-10:-1] for message in desk.said("#payments")))
+        desk.clock.move(seconds=1)
+    newest = ["problem 3"], ["problem 2", "problem 3"], ["problem 1", "problem 2", "problem 3"]
+    assert seen == [*newest, newest[2]]
+
+
+async def test_cards_of_two_channels_do_not_wait_for_each_other(desk: Desk) -> None:
+    """The pace is one of each channel."""
+    incident = await desk.open()
+    for channel in ("#payments", "#general"):
+        await desk.card(incident, channel)
+    await desk.slack.cards.show(incident.id)
+    await desk.run_cards()
+    assert (len(desk.said("#payments")), len(desk.said("#general"))) == (1, 1)
+
+
+async def test_a_throttled_update_is_postponed_not_tried(desk: Desk) -> None:
+    """429: the card is due after Retry-After, other updates wait as well, and none is lost."""
+    incident = await with_card(desk)
+    desk.breaks("429", retry_after=20, method="chat.update", times=1)
+    await desk.responder.acknowledge(incident.id, ANA)
+    await desk.run_cards()
+    assert await desk.card_due() == [desk.clock.now() + timedelta(seconds=20)]
+    await desk.slack.cards.show(incident.id)
+    await desk.run_cards()
+    assert len(desk.sandbox.ledger.calls("chat.update")) == 1
+    desk.clock.move(seconds=21)
+    await desk.run_cards()
+    assert texts(desk.said("#payments")) == ["🟡 ACKED by @ana ·"]
+
+
+async def test_an_outage_only_delays_cards(desk: Desk) -> None:
+    """While Slack is down the card is tried again later and later, and is right in the end."""
+    incident = await with_card(desk)
+    desk.breaks("outage")
+    await desk.responder.acknowledge(incident.id, ANA)
+    delays = []
+    for _ in range(7):
+        await desk.run_cards()
+        (due,) = await desk.card_due()
+        delays.append(int((due - desk.clock.now()).total_seconds()))
+        desk.clock.move_to(due)
+    assert delays == [10, 20, 40, 80, 160, 300, 300]
+    desk.mends()
+    await desk.run_cards()
+    assert texts(desk.said("#payments")) == ["🟡 ACKED by @ana ·"]
+
+
+@pytest.mark.parametrize("fault", ["channel_not_found", "is_archived", "restricted_action"])
+async def test_a_broken_channel_is_said_once(desk: Desk, fault: str) -> None:
+    """No card can stand there: the card is given up with one alarm, and later changes do not try again."""
+    desk.breaks(fault, method="chat.postMessage")
+    incident = await with_card(desk, channel="#gone")
+    await desk.responder.acknowledge(incident.id, ANA)
+    assert await desk.run_cards() == 0
+    second = await with_card(desk, title="web-1 is down", channel="#gone")
+    async with desk.database.snapshot() as tx:
+        found = [row._mapping for row in await tx.execute(cards_table.select())]
+        told = [row._mapping for row in await tx.execute(deliveries.select())]
+    assert {row["broken"] for row in found if row["channel"] == "#gone"} == {fault}
+    alarms = [row for row in told if row["kind"] == DeliveryKind.OPS.value and row["method"] == "channel"]
+    assert len(alarms) == 1
+    assert f"#gone for #{incident.number} ({fault})" in alarms[0]["body"]["text"]
+    assert second.number != incident.number
+
+
+async def test_a_card_that_slack_refuses_is_shown_plainly(desk: Desk) -> None:
+    """Blocks refused: the state is shown as text, never nothing."""
+    incident = await with_card(desk)
+    desk.breaks("msg_blocks_too_long", method="chat.update", times=1)
+    await desk.responder.acknowledge(incident.id, ANA)
+    await desk.run_cards()
+    (shown,) = desk.said("#payments")
+    assert shown.text.startswith("🟡 ACKED by @ana ·")
+    assert shown.attachments == []
+
+
+async def test_a_timer_without_its_card_is_finished(desk: Desk) -> None:
+    """A card that is no more leaves nothing due."""
+    armings = [Arming(TimerKind.CARD, 999, desk.clock.now())]
+    await desk.database.write(lambda tx: timers.arm(tx, ORG, armings))
+    assert await desk.run_cards() == 1
+    assert await desk.card_due() == []
+
+
+async def test_a_lost_lease_records_nothing(desk: Desk) -> None:
+    """Whoever claimed the timer meanwhile records; the slower one changes no row."""
+    incident = await desk.open()
+    card_id = await desk.card(incident, "#payments")
+    await desk.slack.cards.show(incident.id)
+    stale = await desk.claim()
+    desk.clock.move(seconds=31)
+    current = await desk.claim()
+    await desk.slack.cards.handle(current)
+    async with desk.database.snapshot() as tx:
+        (before,) = await cards.read(tx, [card_id])
+    desk.clock.move(seconds=2)
+    await desk.slack.cards.handle(stale)
+    async with desk.database.snapshot() as tx:
+        (after,) = await cards.read(tx, [card_id])
+    assert after == before
+
+
+async def test_a_burst_of_updates_is_spread(desk: Desk) -> None:
+    """More updates than the bucket holds are postponed, and none is dropped."""
+    first = await with_card(desk)
+    for _ in range(25):
+        await desk.slack.cards.show(first.id)
+        await desk.run_cards()
+    assert len(desk.sandbox.ledger.calls("chat.update")) == 20
+    (due,) = await desk.card_due()
+    assert timedelta() < due - desk.clock.now() <= timedelta(seconds=2)
