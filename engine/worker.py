@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
@@ -87,6 +88,7 @@ class Lane:
         self._nudged = False  # something was armed since the horizon was read
         self._woken = asyncio.Event()
         self._stopping = False
+        self.working = asyncio.Lock()  # held while due timers are worked
         self.ticked_at = monotonic()
 
     def wake(self) -> None:
@@ -99,6 +101,10 @@ class Lane:
 
     async def run_due(self) -> int:
         """Work everything that is due now, once each; returns how many timers moved."""
+        async with self.working:
+            return await self._run_due()
+
+    async def _run_due(self) -> int:
         now = self._clock.now()
         worked, after = 0, None
         while not self._stopping and (room := min(BATCH, self._capacity())) > 0:
@@ -158,7 +164,7 @@ class Lane:
 class Worker:
     """All lanes of this process."""
 
-    def __init__(self, lanes: Sequence[Lane], drain: Callable[[], object]) -> None:
+    def __init__(self, lanes: Sequence[Lane], drain: Callable[[], Awaitable[None]]) -> None:
         self.lanes = tuple(lanes)
         self._drain = drain
         self._tasks: list[asyncio.Task[None]] = []
@@ -174,10 +180,20 @@ class Worker:
             worked = 0
             for lane in self.lanes:
                 worked += await lane.run_due()
-                await self._wait()
+                await self._drain()
             total += worked
             if not worked:
                 return total
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """Nothing is in flight and nothing begins: the only time at which a clock may be moved, since
+        leases are measured by it."""
+        async with AsyncExitStack() as stack:
+            for lane in self.lanes:
+                await stack.enter_async_context(lane.working)
+            await self._drain()
+            yield
 
     async def start(self) -> None:
         self._tasks = [asyncio.create_task(lane.run(), name=f"lane-{lane.name}") for lane in self.lanes]
@@ -190,12 +206,7 @@ class Worker:
             await asyncio.wait(self._tasks, timeout=STOP_WITHIN.total_seconds())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_WITHIN.total_seconds()):
-                await self._wait()
+                await self._drain()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _wait(self) -> None:
-        drained = self._drain()
-        if asyncio.iscoroutine(drained):
-            await drained

@@ -35,7 +35,7 @@ class Phones:
 
     auth_token: str
     public_url: str
-    provider_status: Callable[[str, str, str | None], Awaitable[None]]  # reference, status, error code
+    provider_status: Callable[[str, str, str | None], Awaitable[object]]  # reference, status, error code
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,9 @@ class AppriseTransport:
         asset = AppriseAsset(allow_templates=False, app_id="Midwatch", app_desc="Midwatch")
         service = Apprise(asset=asset)
         # In a thread: the first time, apprise loads all its services, and that takes seconds.
-        if not await asyncio.to_thread(service.add, with_timeouts(page.address)):
-            return Rejected("not a URL that apprise knows")
+        for url in page.address.split():
+            if not await asyncio.to_thread(service.add, with_timeouts(url)):
+                return Rejected("not a URL that apprise knows")
         try:
             async with asyncio.timeout(self._timeout):
                 status = await _notify(service, page)

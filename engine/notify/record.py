@@ -133,7 +133,7 @@ async def died(
         number = f"#{incident.number}: " if incident is not None else ""
         text = f"{number}a message by {delivery.method} could not be delivered: {reason}"
         cause = f"dead:{delivery.method}:{reason[:60]}"
-        await raise_alarm(tx, delivery.org_id, cause, text, now, len(directory.fallback_urls))
+        await raise_alarm(tx, delivery.org_id, cause, text, now)
     if incident is not None and delivery.kind is DeliveryKind.PAGE:
         await _go_on(tx, delivery, incident, directory, now)
 

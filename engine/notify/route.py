@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from engine.directory import ContactMethod, Directory
 from engine.models import Delivery, Method
-from engine.pager.alarm import OPS_CHANNEL
+from engine.pager.alarm import ALL_URLS, OPS_CHANNEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,13 @@ def route(
 
 
 def _url(delivery: Delivery, directory: Directory) -> Route | NoRoute:
+    urls = directory.fallback_urls
+    if delivery.address == ALL_URLS:
+        return Route(" ".join(urls)) if urls else NoRoute("no fallback URL is set", quiet=True)
     index = int(delivery.address or 0)
-    if index >= len(directory.fallback_urls):
-        return NoRoute("this fallback URL is no longer in the settings")
-    return Route(directory.fallback_urls[index], "the fallback URL")
+    return (
+        Route(urls[index]) if index < len(urls) else NoRoute("this fallback URL was taken from the settings")
+    )
 
 
 def _channel(delivery: Delivery, channel: str | None, ops_channel: str | None) -> Route | NoRoute:

@@ -20,17 +20,15 @@ log = structlog.get_logger(__name__)
 
 ONCE_PER: Final = timedelta(minutes=15)
 
-OPS_CHANNEL: Final = "ops"  # the address of MIDWATCH_OPS_CHANNEL, looked up when it is sent
+# Looked up when it is sent: the settings may have changed, and a URL holds a secret.
+OPS_CHANNEL: Final = "ops"  # MIDWATCH_OPS_CHANNEL
+ALL_URLS: Final = "all"  # each of MIDWATCH_FALLBACK_URLS
 
 
-async def raise_alarm(tx: Tx, org_id: int, cause: str, text: str, now: datetime, urls: int) -> None:
-    """Say it in the ops channel and to each of the `urls` fallback URLs.
-
-    The same cause is said once per quarter of an hour.
-    """
+async def raise_alarm(tx: Tx, org_id: int, cause: str, text: str, now: datetime) -> None:
+    """Say it in the ops channel and to the fallback URLs; the same cause once per quarter of an hour."""
     log.error("ops.alarm", cause=cause)
     window = int(now.timestamp() // ONCE_PER.total_seconds())
-    to = [(Method.CHANNEL, OPS_CHANNEL), *((Method.URL, str(index)) for index in range(urls))]
     new = [
         NewDelivery(
             incident_id=None,
@@ -41,7 +39,7 @@ async def raise_alarm(tx: Tx, org_id: int, cause: str, text: str, now: datetime,
             address=address,
             body={"text": text},
         )
-        for method, address in to
+        for method, address in ((Method.CHANNEL, OPS_CHANNEL), (Method.URL, ALL_URLS))
     ]
     queued = await deliveries.queue(tx, org_id, new, now)
     await timers.arm(tx, org_id, deliver_armings(queued, Rank.NOTICE))

@@ -210,7 +210,7 @@ class Escalator:
             falls_back = any(change.effects(PageFallback))
             if falls_back and not change.chain:
                 text = f"#{change.incident.number}: nobody can be reached, and the fallback chain is empty"
-                await raise_alarm(tx, change.incident.org_id, "fallback_empty", text, now, 0)
+                await raise_alarm(tx, change.incident.org_id, "fallback_empty", text, now)
 
     async def _failed(self, timer: Timer) -> int:
         """Count the failure and put the timer off; after the last try the fallback is paged."""
@@ -230,8 +230,7 @@ class Escalator:
                 tx, incident.org_id, [Change(incident, decision, "failed", CLOCKWORK, chain)], known, now
             )
             text = f"#{incident.number}: a {timer.kind} timer failed {TRIES} times"
-            urls = len(known.fallback_urls)
-            await raise_alarm(tx, incident.org_id, f"timer:{timer.kind}", text, now, urls)
+            await raise_alarm(tx, incident.org_id, f"timer:{timer.kind}", text, now)
             return 1
 
         return await self._database.write(unit, rank=Writer.ESCALATE)

@@ -1,0 +1,268 @@
+"""The wiring, by hand, in one function: settings and a clock in, a whole Midwatch out.
+
+Never decides anything. Tests call the same `build` with fake transports and a clock of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import structlog
+from aiohttp.web import Application, AppRunner, TCPSite
+
+from bot.settings import Settings
+from bot.slack.face import Slack
+from bot.web.parts import Demo, Phones, WebParts
+from bot.web.server import build_web, runner
+from engine import metrics
+from engine.clock import Clock, MovableClock, monotonic
+from engine.db import Database
+from engine.models import LaneName, Timer
+from engine.notify.apprise_url import AppriseTransport
+from engine.notify.email import EmailTransport
+from engine.notify.pipeline import Pipeline
+from engine.notify.status import ProviderStatus
+from engine.notify.transport import Transport, Transports
+from engine.notify.twilio import TwilioTransport
+from engine.nudge import Nudge
+from engine.pager.escalate import Escalator
+from engine.pager.receive import Receiver
+from engine.pager.respond import Responder
+from engine.pager.roster import Roster
+from engine.pager.setup import Setup
+from engine.pager.views import Views
+from engine.store import timers
+from engine.sweeps import Sweeps
+from engine.vault import Vault
+from engine.worker import Claiming, Lane, Worker
+
+log = structlog.get_logger(__name__)
+
+
+class Role(StrEnum):
+    """What one process does when the work is split; without a role it does everything."""
+
+    WEB = "web"
+    WORKER = "worker"
+    SLACK = "slack"
+
+
+@dataclass(slots=True)
+class App:
+    """A Midwatch that `start` brings to life; its parts can be used without that."""
+
+    settings: Settings
+    clock: Clock
+    database: Database
+    vault: Vault
+    nudge: Nudge
+    roster: Roster
+    setup: Setup
+    views: Views
+    receiver: Receiver
+    responder: Responder
+    transports: Transports
+    pipeline: Pipeline
+    worker: Worker
+    sweeps: Sweeps
+    slack: Slack | None
+    web: Application
+    only: Role | None = None
+    _runner: AppRunner | None = None
+
+    async def start(self) -> None:
+        await self.nudge.start()
+        if self.only in {None, Role.WORKER}:
+            await self.worker.start()
+            self.sweeps.start()
+        if self.only in {None, Role.WEB}:
+            self._runner = runner(self.web)
+            await self._runner.setup()
+            await TCPSite(self._runner, self.settings.host, self.settings.port).start()
+        if self.slack is not None and self.only in {None, Role.SLACK}:
+            await self.slack.start()
+        log.info(
+            "midwatch.started", only=self.only, database="sqlite" if self.database.is_sqlite else "postgresql"
+        )
+
+    async def stop(self) -> None:
+        """In phases: hear nothing new, finish what is held, close."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self.slack is not None:
+            await self.slack.stop()
+        self.sweeps.stop()
+        await self.receiver.stop()
+        await self.worker.stop()
+        await self.transports.close()
+        await self.nudge.stop()
+        await self.database.close()
+        log.info("midwatch.stopped")
+
+    async def advance(self, to: datetime) -> int:
+        """Move the demo's clock while nothing is in flight, then work what that makes due."""
+        if not isinstance(self.clock, MovableClock):
+            raise TypeError("only a demo's clock can be moved")
+        async with self.worker.paused():
+            self.clock.move_to(to)
+        return await self.worker.run_due()
+
+    async def next_due(self) -> datetime | None:
+        async with self.database.snapshot() as tx:
+            return await timers.next_due(tx)
+
+    async def health(self) -> Mapping[str, Any]:
+        """Details for people; nothing in it is secret."""
+        now = self.clock.now()
+        lanes = {lane.name.value: round(monotonic() - lane.ticked_at, 1) for lane in self.worker.lanes}
+        slack = self.slack.health if self.slack is not None else None
+        metrics.slack_up.set(1 if slack is not None and slack.state == "up" else 0)
+        return {
+            "version": release(),
+            "now": now.isoformat(),
+            "database": "sqlite" if self.database.is_sqlite else "postgresql",
+            "slack": {"state": slack.state.value, "since": slack.since.isoformat()} if slack else None,
+            "seconds_since_tick": lanes,
+            "providers_down": sorted(self.pipeline.breakers.opened(now)),
+        }
+
+
+def build(
+    settings: Settings,
+    clock: Clock,
+    transports: Sequence[Transport] | None = None,
+    *,
+    only: Role | None = None,
+) -> App:
+    """`transports` replace those of the settings, the Slack one too."""
+    assert settings.secret_key is not None, "with_secret_key gives every install one"  # noqa: S101  # wiring
+    database = Database(settings.database_url)
+    vault = Vault(settings.secret_key.get_secret_value())
+    nudge = Nudge(database)
+    roster = Roster(database, clock, vault, fallback_urls=settings.fallback_urls)
+    setup = Setup(database, clock, vault, admins=settings.admins)
+    views = Views(database)
+    receiver = Receiver(database, clock, roster.directory, nudge)
+    calls: list[Pipeline] = []
+    responder = Responder(database, clock, roster.directory, nudge, lambda ringing: calls[0].hang_up(ringing))
+    slack = None
+    if settings.slack_bot_token is not None:
+        slack = Slack(settings, clock, database, roster, setup, receiver, responder, views, nudge)
+    used = Transports(_transports(settings, clock, slack) if transports is None else transports)
+    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+    pipeline = Pipeline(
+        database, clock, roster.directory, nudge, used, owner=owner, ops_channel=settings.ops_channel
+    )
+    calls.append(pipeline)
+    worker = _worker(database, clock, roster, nudge, pipeline, slack, owner)
+    nudge.subscribe(worker.wake)
+    app = App(
+        settings=settings,
+        clock=clock,
+        database=database,
+        vault=vault,
+        nudge=nudge,
+        roster=roster,
+        setup=setup,
+        views=views,
+        receiver=receiver,
+        responder=responder,
+        transports=used,
+        pipeline=pipeline,
+        worker=worker,
+        sweeps=Sweeps(database, clock, nudge, worker, heartbeat_url=settings.heartbeat_url),
+        slack=slack,
+        web=Application(),
+        only=only,
+    )
+    app.web = build_web(_web_parts(app))
+    return app
+
+
+def _transports(settings: Settings, clock: Clock, slack: Slack | None) -> list[Transport]:
+    made: list[Transport] = [] if slack is None else [slack.transport]
+    if settings.twilio_account_sid and settings.twilio_auth_token and settings.twilio_from:
+        made.append(
+            TwilioTransport(
+                clock,
+                account_sid=settings.twilio_account_sid,
+                auth_token=settings.twilio_auth_token.get_secret_value(),
+                from_number=settings.twilio_from,
+                api_url=settings.twilio_api_url,
+                public_url=settings.public_url,
+            )
+        )
+    if settings.smtp_url is not None:
+        made.append(EmailTransport(clock, settings.smtp_url.get_secret_value()))
+    made.append(AppriseTransport())
+    return made
+
+
+def _worker(
+    database: Database,
+    clock: Clock,
+    roster: Roster,
+    nudge: Nudge,
+    pipeline: Pipeline,
+    slack: Slack | None,
+    owner: str,
+) -> Worker:
+    escalator = Escalator(database, clock, roster.directory, nudge)
+    cards = Claiming(database, clock, owner, slack.cards) if slack is not None else NoCards(database)
+    lanes = (
+        Lane(LaneName.FATE, escalator, database, clock),
+        Lane(LaneName.DELIVER, pipeline, database, clock, capacity=lambda: pipeline.capacity),
+        Lane(LaneName.CARD, cards, database, clock),
+    )
+    return Worker(lanes, pipeline.drain)
+
+
+class NoCards:
+    """Without Slack there is no card to show."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def handle(self, due: Sequence[Timer]) -> int:
+        ids = [timer.id for timer in due]
+        await self._database.write(lambda tx: timers.finish_all(tx, ids))
+        return len(ids)
+
+
+def _web_parts(app: App) -> WebParts:
+    settings = app.settings
+    phones = None
+    if settings.twilio_auth_token is not None and settings.public_url:
+        status = ProviderStatus(app.database, app.clock, app.roster.directory, app.nudge)
+        phones = Phones(settings.twilio_auth_token.get_secret_value(), settings.public_url, status)
+    return WebParts(
+        clock=app.clock,
+        database=app.database,
+        vault=app.vault,
+        roster=app.roster,
+        receiver=app.receiver,
+        responder=app.responder,
+        views=app.views,
+        health=app.health,
+        version=release(),
+        public_url=settings.public_url,
+        phones=phones,
+        slack_http=app.slack.handle_http if app.slack and settings.slack_signing_secret else None,
+        demo=Demo(app.next_due, app.advance) if settings.demo else None,
+    )
+
+
+def release() -> str:
+    """The installed version of Midwatch."""
+    try:
+        return version("midwatch")
+    except PackageNotFoundError:  # run from a checkout that was not installed
+        return "unknown"
