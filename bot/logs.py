@@ -9,6 +9,7 @@ import logging
 import re
 import sys
 from collections.abc import Mapping, MutableMapping
+from pathlib import Path
 from typing import Any, Final
 
 import structlog
@@ -38,9 +39,10 @@ PATTERNS: Final = tuple(
 )
 
 
-def set_up_logs(*, json: bool | None = None, debug: bool = False) -> None:
-    """JSON lines when standard error is no terminal."""
-    plain = sys.stderr.isatty() if json is None else not json
+def set_up_logs(*, json: bool | None = None, path: Path | None = None, level: int = logging.INFO) -> None:
+    """To standard error, or to the end of a file; JSON lines when that is no terminal."""
+    handler = logging.StreamHandler(sys.stderr) if path is None else logging.FileHandler(path, delay=True)
+    plain = (path is None and sys.stderr.isatty()) if json is None else not json
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -58,7 +60,6 @@ def set_up_logs(*, json: bool | None = None, debug: bool = False) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *shared],
@@ -67,14 +68,14 @@ def set_up_logs(*, json: bool | None = None, debug: bool = False) -> None:
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(logging.DEBUG if debug else logging.INFO)
+    root.setLevel(level)
     # Why: each tick of a sweep that overlaps is a warning there, and each request of a client an info.
-    for name, level in (
+    for name, least in (
         ("apscheduler", logging.ERROR),
         ("twilio", logging.WARNING),
         ("alembic", logging.WARNING),
     ):
-        logging.getLogger(name).setLevel(level)
+        logging.getLogger(name).setLevel(max(level, least))
 
 
 def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

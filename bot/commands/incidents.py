@@ -1,0 +1,114 @@
+"""incidents, ack, resolve: seeing problems and answering them from a terminal.
+
+Never pages: the running Midwatch does, and sees what is done here within a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from cyclopts import Parameter
+
+from bot.commands.opened import Opened, me, opened
+from bot.commands.say import ago, say, say_json, say_table
+from engine.errors import BadCommand, NotFound
+from engine.models import Actor, IncidentStatus, IncidentView
+from engine.pager.respond import Answer
+
+Json = Annotated[bool, Parameter("--json", negative=())]
+
+OPEN: Final = tuple(status for status in IncidentStatus if status is not IncidentStatus.RESOLVED)
+LISTED: Final = 50
+
+
+async def incidents(*, status: str | None = None, limit: int = LISTED, as_json: Json = False) -> None:
+    """The incidents, newest first.
+
+    Parameters
+    ----------
+    status
+        triggered, acknowledged, unanswered, resolved, several with commas, or all; else what is open.
+    limit
+        How many at most.
+    """
+    wanted = _statuses(status)
+    async with opened() as engine:
+        found = await engine.views.list(wanted, max(1, limit), None)
+        if as_json:
+            return say_json([_plain(view) for view in found])
+        now = engine.clock.now()
+        say_table([_row(view, now) for view in found], "No incidents." if status else "No open incidents.")
+
+
+async def ack(number: int, *more: int, as_json: Json = False) -> None:
+    """Acknowledge incidents by their numbers: nobody is paged for them any more."""
+    await _respond((number, *more), lambda engine: engine.responder.acknowledge, as_json)
+
+
+async def resolve(number: int, *more: int, as_json: Json = False) -> None:
+    """Resolve incidents by their numbers."""
+    await _respond((number, *more), lambda engine: engine.responder.resolve, as_json)
+
+
+Respond = Callable[[int, Actor], Awaitable[Answer]]
+
+
+async def _respond(numbers: tuple[int, ...], deed: Callable[[Opened], Respond], as_json: bool) -> None:
+    async with opened() as engine:
+        missing = [number for number in numbers if await engine.responder.find(number) is None]
+        if missing:
+            raise NotFound(f"There is no incident {', '.join(f'#{number}' for number in missing)}.")
+        answers = [await _one(engine, deed(engine), number) for number in numbers]
+    if as_json:
+        return say_json([{**_plain(a.incident), "changed": a.changed, "reason": a.reason} for a in answers])
+    return say(*(f"#{a.incident.number} {a.incident.title}: {a.reason}" for a in answers))
+
+
+async def _one(engine: Opened, respond: Respond, number: int) -> Answer:
+    incident_id = await engine.responder.find(number)
+    if incident_id is None:
+        raise NotFound(f"There is no incident #{number}.")
+    return await respond(incident_id, me())
+
+
+def _statuses(typed: str | None) -> tuple[IncidentStatus, ...] | None:
+    if typed is None:
+        return OPEN
+    if typed == "all":
+        return None
+    try:
+        return tuple(IncidentStatus(word.strip()) for word in typed.split(","))
+    except ValueError:
+        raise BadCommand(f"A status is one of {', '.join(IncidentStatus)}, or all.") from None
+
+
+def _row(view: IncidentView, now: datetime) -> tuple[str, ...]:
+    count = f" ({view.event_count}×)" if view.event_count > 1 else ""
+    return (
+        f"#{view.number}",
+        view.status.value,
+        view.urgency.value,
+        view.service,
+        view.title + count,
+        f"opened {ago(view.opened_at, now)}",
+        f"by {view.acknowledged_by}" if view.status is IncidentStatus.ACKNOWLEDGED else "",
+    )
+
+
+def _plain(view: IncidentView) -> dict[str, Any]:
+    return {
+        "number": view.number,
+        "status": view.status,
+        "urgency": view.urgency,
+        "title": view.title,
+        "service": view.service,
+        "alerts": view.alert_count,
+        "events": view.event_count,
+        "opened_at": view.opened_at,
+        "acknowledged_at": view.acknowledged_at,
+        "acknowledged_by": view.acknowledged_by,
+        "resolved_at": view.resolved_at,
+        "resolved_by": view.resolved_by,
+    }

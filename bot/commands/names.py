@@ -1,0 +1,49 @@
+"""What people type on the command line, as the things it names.
+
+Never guesses: what is not there is answered with what could have been meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from engine.config.durations import parse_duration
+from engine.config.reading import did_you_mean
+from engine.directory import Directory, NamedSchedule, Person
+from engine.errors import BadCommand, NotFound
+
+Named = TypeVar("Named", Person, NamedSchedule)
+
+
+def person(directory: Directory, typed: str) -> Person:
+    return _one("person", typed.lstrip("@"), [each for each in directory.people.values() if each.active])
+
+
+def schedule(directory: Directory, typed: str) -> NamedSchedule:
+    return _one("schedule", typed, directory.schedules.values())
+
+
+def duration(typed: str) -> timedelta:
+    value = parse_duration(typed)
+    if not value:
+        raise BadCommand(f"{typed!r} is no duration. Write it like 2h, 90m or 1h30m.")
+    return value
+
+
+def instant(typed: str) -> datetime:
+    """ISO 8601; without an offset it is this machine's time."""
+    try:
+        value = datetime.fromisoformat(typed)
+    except ValueError:
+        raise BadCommand(f"{typed!r} is no time. Write it like 2026-11-30T18:00 or …T18:00Z.") from None
+    return value.astimezone()
+
+
+def _one(noun: str, name: str, known: Iterable[Named]) -> Named:
+    by_name = {each.name: each for each in known}
+    if name not in by_name:
+        there = f" There are: {', '.join(sorted(by_name)) or 'none yet'}."
+        raise NotFound(f"There is no {noun} {name!r}{did_you_mean(name, by_name) or '.' + there}")
+    return by_name[name]

@@ -1,0 +1,100 @@
+"""who and override: who is on call, and changing it.
+
+Never works out who is on call by itself; the roster does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from bot.commands import names
+from bot.commands.opened import me, opened
+from bot.commands.say import local, say, say_json
+from engine.config.durations import show_duration
+from engine.directory import Person
+from engine.pager.roster import OnCallNow
+
+Json = Annotated[bool, Parameter("--json", negative=())]
+
+
+async def who(schedule: str | None = None, /, *, at: str | None = None, as_json: Json = False) -> None:
+    """Who is on call, since when, until when, and who is next.
+
+    Parameters
+    ----------
+    schedule
+        Only this one.
+    at
+        Another time than now, like 2026-11-30T18:00.
+    """
+    async with opened() as engine:
+        moment = None if at is None else names.instant(at)
+        rows = await engine.roster.who(moment)
+        if schedule is not None:
+            chosen = names.schedule(await engine.roster.directory(), schedule)
+            rows = [row for row in rows if row.schedule_id == chosen.id]
+        if as_json:
+            return say_json([_plain(row) for row in rows])
+        if not rows:
+            return say("There is no schedule yet. Write one into midwatch.yaml and run: midwatch apply")
+        for row in rows:
+            say(row.schedule, *_lines(row))
+
+
+async def override(
+    person: str, duration: str, /, *, schedule: str | None = None, as_json: Json = False
+) -> None:
+    """Put a person on call from now on.
+
+    Parameters
+    ----------
+    person
+        By name, with or without @.
+    duration
+        How long, like 2h or 90m.
+    schedule
+        On which schedule; not needed where only one can be meant.
+    """
+    async with opened() as engine:
+        directory = await engine.roster.directory()
+        now = engine.clock.now()
+        done = await engine.roster.override(
+            schedule_id=None if schedule is None else names.schedule(directory, schedule).id,
+            person_id=names.person(directory, person).id,
+            start_at=now,
+            end_at=now + names.duration(duration),
+            actor=me(),
+        )
+        if as_json:
+            return say_json({"override": done.override, "replaced": [each.name for each in done.replaced]})
+        name = directory.people[done.override.person_id].name
+        length = show_duration(done.override.end_at - done.override.start_at)
+        instead = f" instead of {_names(done.replaced)}" if done.replaced else ""
+        until = local(done.override.end_at)
+        say(f"{name} is on call on {done.schedule}{instead} for {length}, until {until}.")
+
+
+def _lines(row: OnCallNow) -> list[str]:
+    since = f"since {local(row.since)}" if row.since else "for more than a year"
+    until = (
+        f"until {local(row.until)}, then {_names(row.next_people)}" if row.until else "with no end in sight"
+    )
+    return [f"  {_names(row.people)}, {since}, {until}", f"  {row.reason}"]
+
+
+def _names(people: Sequence[Person]) -> str:
+    return " and ".join(person.name for person in people) or "nobody"
+
+
+def _plain(row: OnCallNow) -> dict[str, Any]:
+    return {
+        "schedule": row.schedule,
+        "people": [person.name for person in row.people],
+        "since": row.since,
+        "until": row.until,
+        "next_people": [person.name for person in row.next_people],
+        "reason": row.reason,
+    }

@@ -1,0 +1,87 @@
+"""The engine opened for one command, beside a Midwatch that may be running on the same database.
+
+Never starts a worker: what a command arms is seen by the running one within a second.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from bot.commands.say import note
+from bot.secret_key import with_secret_key
+from bot.settings import Settings, load
+from engine.clock import Clock, SystemClock
+from engine.db import Database
+from engine.errors import MidwatchError
+from engine.migrate import current, newest, upgrade
+from engine.models import Actor, Via
+from engine.nudge import Nudge
+from engine.pager.respond import Calls, Responder
+from engine.pager.roster import Roster
+from engine.pager.setup import Setup
+from engine.pager.views import Views
+from engine.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    settings: Settings
+    clock: Clock
+    database: Database
+    roster: Roster
+    setup: Setup
+    views: Views
+    responder: Responder
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Opened]:
+    """By the settings of the environment; an empty database gets its tables first."""
+    settings = with_secret_key(load(os.environ), note)
+    clock, database = SystemClock(), Database(settings.database_url)
+    try:
+        await _have_tables(database)
+        yield _engine(settings, clock, database)
+    finally:
+        await database.close()
+
+
+async def _have_tables(database: Database) -> None:
+    """Make them where there are none; old ones are for `migrate`, since others may be working on them."""
+    revision = await current(database)
+    if revision is None:
+        await upgrade(database)
+    elif revision != newest():
+        raise MidwatchError("The database is of another version of Midwatch. Run: midwatch migrate")
+
+
+def _engine(settings: Settings, clock: Clock, database: Database) -> Opened:
+    assert settings.secret_key is not None  # noqa: S101  # with_secret_key saw to it
+    vault = Vault(settings.secret_key.get_secret_value())
+    roster = Roster(database, clock, vault, fallback_urls=settings.fallback_urls)
+    return Opened(
+        settings=settings,
+        clock=clock,
+        database=database,
+        roster=roster,
+        setup=Setup(database, clock, vault, admins=settings.admins),
+        views=Views(database),
+        responder=Responder(database, clock, roster.directory, Nudge(database), _let_ring),
+    )
+
+
+def _let_ring(_calls: Calls) -> None:
+    """A call that is ringing ends by itself: a command does not stay for the phone company's answer."""
+
+
+def me() -> Actor:
+    """Whoever types: the name of the system's user."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a container's user often has no name
+        name = "the command line"
+    return Actor(name, Via.CLI)

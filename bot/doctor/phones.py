@@ -1,0 +1,52 @@
+"""Does the phone company know us?
+
+Never sends a message: credentials are checked by reading the account.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+import aiohttp
+from twilio.rest import Client
+
+from bot.doctor.finding import Finding, ok, problem, warning
+from bot.settings import Settings
+from engine.notify.twilio import HttpClient, TwilioRefused
+
+ABOUT: Final = "Twilio"
+TIMEOUT: Final = timedelta(seconds=5)
+
+
+async def examine(settings: Settings) -> Sequence[Finding]:
+    sid, token = settings.twilio_account_sid, settings.twilio_auth_token
+    if sid is None or token is None:
+        advice = "Set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_FROM."
+        return [warning(ABOUT, "not set up: nobody is paged while Slack is down", advice)]
+    try:
+        status, kind = await _account(settings, sid, token.get_secret_value())
+    except TwilioRefused as refused:
+        advice = "Copy the Account SID and the Auth Token again from Twilio's console."
+        return [problem(ABOUT, f"refuses the credentials: HTTP {refused.status}", advice)]
+    except (aiohttp.ClientError, TimeoutError) as error:
+        text = f"cannot be reached: {type(error).__name__}"
+        return [problem(ABOUT, text, "Let this host reach api.twilio.com over https.")]
+    if status != "active":
+        return [problem(ABOUT, f"the account is {status}", "See Twilio's console.")]
+    if kind == "Trial":
+        return [warning(ABOUT, "is a trial account: it calls verified numbers only", "Upgrade the account.")]
+    return [ok(ABOUT, "the account works")]
+
+
+async def _account(settings: Settings, sid: str, token: str) -> tuple[str, str]:
+    """Its status and its type."""
+    http = HttpClient(settings.twilio_api_url, TIMEOUT)
+    try:
+        async with asyncio.timeout(TIMEOUT.total_seconds()):
+            account = await Client(sid, token, http_client=http).api.v2010.accounts(sid).fetch_async()
+    finally:
+        await http.close()
+    return str(account.status), str(account.type)
