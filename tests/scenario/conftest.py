@@ -1,0 +1,19 @@
+"""A pager on each database, configured and waiting for alerts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.fakes import FakeClock
+from tests.scenario.harness import Pager
+
+
+@pytest.fixture
+async def pager(any_database_url: str, clock: FakeClock) -> AsyncIterator[Pager]:
+    made = await Pager(any_database_url, clock).start()
+    yield made
+    await made.close()
+    made.silence_ops()
+    made.expect_silence()
