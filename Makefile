@@ -1,0 +1,63 @@
+# Every target sets itself up in .venv; nothing else on the machine is touched.
+PYTHON ?= python3
+PORT ?= 8080
+VENV := .venv
+BIN := $(VENV)/bin
+TESTS ?= tests
+
+.PHONY: help demo test check bench sweep lock clean
+
+help:  ## what there is
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.run  ## try Midwatch here: PORT=8080, FRESH=1 to start over
+	@$(BIN)/midwatch demo --port $(PORT) $(if $(FRESH),--fresh)
+
+test: $(VENV)/.test  ## all tests, on SQLite and on a throwaway PostgreSQL
+	@$(BIN)/python -m pytest -q -n auto $(TESTS)
+
+check: $(VENV)/.check  ## what CI decides by: format, lint, types, imports, tests
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-timing
+	@$(BIN)/python -m pytest -q -n auto $(TESTS)
+
+bench: $(VENV)/.check  ## ingest, page latency and timer lateness, beside what the machine can do
+	@$(BIN)/python -m tests.bench $(BENCH)
+
+sweep: $(VENV)/.test  ## kill the pager at every single step (slow)
+	@MIDWATCH_SWEEP=full $(BIN)/python -m pytest -q -n auto tests/crash
+
+lock: $(VENV)/.check  ## pin every dependency anew
+	@$(BIN)/pip install -q uv
+	@$(call pin,) > requirements.lock
+	@$(call pin,--extra test) > requirements-test.lock
+	@$(call pin,--extra test --extra check) > requirements-check.lock
+	@rm -f uv.lock
+
+clean:  ## remove .venv and what the demo kept
+	rm -rf $(VENV) data/demo
+
+# --- the environment: pinned names and hashes, then Midwatch itself --------------------------------
+
+pin = $(BIN)/uv export -q --format requirements-txt $(1) --no-emit-project --no-annotate --no-header
+install = $(BIN)/pip install -q --disable-pip-version-check --require-hashes -r $(1) \
+	&& $(BIN)/pip install -q --disable-pip-version-check --no-deps -e .
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Midwatch needs Python 3.11 or newer: make demo PYTHON=python3.12"; exit 1; }
+	@echo "Setting up $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements.lock pyproject.toml | $(VENV)/bin/python
+	@$(call install,requirements.lock)
+	@touch $@
+
+$(VENV)/.test: requirements-test.lock $(VENV)/.run
+	@$(call install,requirements-test.lock)
+	@touch $@
+
+$(VENV)/.check: requirements-check.lock $(VENV)/.test
+	@$(call install,requirements-check.lock)
+	@touch $@
