@@ -97,7 +97,7 @@ def check_text(find: Finder, text: Any, at: str, limit: int, *, plain: bool = Fa
 
 
 def check_element(find: Finder, element: Any, at: str, allowed: AbstractSet[str]) -> None:
-    kind = element.get("type") if isinstance(element, dict) else None
+    kind = str(element.get("type")) if isinstance(element, dict) else ""
     if not isinstance(element, dict) or kind not in allowed or kind not in KEYS:
         find(f"unsupported type: {kind}", f"{at}/type")
         return
@@ -142,6 +142,9 @@ def _check_choices(find: Finder, element: dict[str, Any], kind: str, at: str) ->
         find.items(groups, 1, 100, f"{at}/option_groups")
         for number, group in enumerate(groups if isinstance(groups, list) else []):
             where = f"{at}/option_groups/{number}"
+            if not isinstance(group, dict):
+                find("must provide an object", where)
+                continue
             check_text(find, group.get("label"), f"{where}/label", 75, plain=True)
             _check_options(find, group.get("options"), kind, f"{where}/options")
     else:
@@ -170,14 +173,18 @@ def _check_options(find: Finder, options: Any, kind: str, at: str) -> None:
 
 def _check_initial(find: Finder, element: dict[str, Any], at: str) -> None:
     """An initial option must be one of the options, to the letter."""
-    options = list(element.get("options") or [])
-    for group in element.get("option_groups") or []:
-        options += group.get("options") or []
-    chosen = list(element.get("initial_options") or [])
+    options = _list(element.get("options"))
+    for group in _list(element.get("option_groups")):
+        options += _list(group.get("options") if isinstance(group, dict) else None)
+    chosen = _list(element.get("initial_options"))
     if element.get("initial_option") is not None:
         chosen.append(element["initial_option"])
     if any(option not in options for option in chosen):
         find("initial option does not match any of the options", at)
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else []
 
 
 def _check_confirm(find: Finder, confirm: Any, at: str) -> None:

@@ -97,7 +97,7 @@ def text_length(blocks: Sequence[Any]) -> int:
 
 
 def _lint_modal(find: Finder, view: dict[str, Any]) -> None:
-    if "title" not in view:
+    if view.get("title") is None:
         find("missing required field: title", "/view")
     for key in ("title", "submit", "close"):
         if view.get(key) is not None:
@@ -137,7 +137,7 @@ def _lint_block(find: Finder, block: Any, at: str, *, in_message: bool) -> None:
     if not isinstance(block, dict):
         find("must provide an object", at)
         return
-    kind = block.get("type")
+    kind = str(block.get("type"))
     if kind not in KEYS or (kind in ONLY_IN_MESSAGES and not in_message):
         find(f"unsupported type: {kind}", f"{at}/type")
         return

@@ -183,11 +183,18 @@ def replies(world: World, call: Call) -> Json:
 
 
 def _between(call: Call, ts: str) -> bool:
-    oldest, latest = call.text("oldest"), call.text("latest")
+    at, oldest, latest = float(ts), _bound(call, "oldest"), _bound(call, "latest")
     inclusive = call.flag("inclusive")
-    after = not oldest or float(ts) > float(oldest) or (inclusive and float(ts) == float(oldest))
-    before = not latest or float(ts) < float(latest) or (inclusive and float(ts) == float(latest))
-    return after and before
+    after = oldest is None or at > oldest or (inclusive and at == oldest)
+    return after and (latest is None or at < latest or (inclusive and at == latest))
+
+
+def _bound(call: Call, name: str) -> float | None:
+    text = call.text(name)
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise SlackError(f"invalid_ts_{name}") from None
 
 
 def _shown(world: World, call: Call, message: Message) -> Json:

@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.sandbox.changes import Changes
 
-REMEMBERED = 50_000
+REMEMBERED = 20_000
 
 
 @dataclass(frozen=True, slots=True)

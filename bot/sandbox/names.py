@@ -41,6 +41,16 @@ def text(body: Json, key: str) -> str:
     return value
 
 
+def mapping(body: Json, key: str) -> Json:
+    """An object, empty when it is not given."""
+    value = body.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadRequest(f"`{key}` must be an object")
+    return value
+
+
 def number(body: Json, key: str, least: float, most: float) -> float:
     value = body.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:

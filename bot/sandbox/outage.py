@@ -5,7 +5,9 @@ Serves the Web API and the phone company alike; whether something is broken is t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from aiohttp import web
@@ -15,13 +17,16 @@ from bot.sandbox.faults import Fault
 HTML = "<html><head><title>503</title></head><body>Service Unavailable</body></html>"
 
 
+LONGEST_HANG_S = 300.0  # nobody waits longer, and a fault may stand for days
 RATE_LIMITED = {"ok": False, "error": "ratelimited"}
 
 
 async def obstructed(fault: Fault, too_many: Mapping[str, Any] = RATE_LIMITED) -> web.Response | None:
     """The answer of a service that does not work; None when the fault is of another kind."""
     if fault.kind == "hang":
-        await fault.over.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_HANG_S):
+                await fault.over.wait()
     if fault.kind in ("outage", "hang"):
         return web.Response(status=503, text=HTML, content_type="text/html")
     if fault.kind == "429":

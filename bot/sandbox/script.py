@@ -65,7 +65,7 @@ async def click(request: web.Request) -> web.Response:
     value = body.get("value", body.get("selected_option"))
     if body.get("view_id"):
         view = names.view(world, body, user)
-        seen = await Hands(world).click_in_view(user, view, action_id, value, body.get("values") or {})
+        seen = await Hands(world).click_in_view(user, view, action_id, value, names.mapping(body, "values"))
     else:
         seen = await Hands(world).click(user, names.message(world, body, user), action_id, value)
     return web.json_response(seen.as_json())
@@ -75,7 +75,7 @@ async def submit(request: web.Request) -> web.Response:
     world, body = world_of(request), await names.body_of(request)
     user = names.user(world, body)
     view = names.view(world, body, user)
-    return web.json_response(await Hands(world).submit(user, view, body.get("values") or {}))
+    return web.json_response(await Hands(world).submit(user, view, names.mapping(body, "values")))
 
 
 async def close(request: web.Request) -> web.Response:
@@ -188,21 +188,26 @@ async def fault(request: web.Request) -> web.Response:
     if kind == "none":
         world.faults.clear(target)
         return web.json_response({"ok": True, "faults": world.faults.as_json()})
-    given = body.get("for_s") is not None
-    world.faults.begin(
-        Fault(
-            target,
-            kind,
-            monotonic() + names.number(body, "for_s", 0, 86_400) if given else None,
-            int(body.get("retry_after") or 30),
-            body.get("method"),
-            body.get("channel"),
-            body.get("times"),
-        )
-    )
+    world.faults.begin(_fault(target, kind, body))
     if world.faults.find("slack_socket", "socket") is not None and kind in ("outage", "reset_after"):
         await world.socket.drop()
     return web.json_response({"ok": True, "faults": world.faults.as_json()})
+
+
+def _fault(target: str, kind: str, body: Json) -> Fault:
+    def optional(key: str, least: float, most: float) -> float | None:
+        return None if body.get(key) is None else names.number(body, key, least, most)
+
+    length, times = optional("for_s", 0, 86_400), optional("times", 1, 1_000_000)
+    return Fault(
+        target,
+        kind,
+        None if length is None else monotonic() + length,
+        int(optional("retry_after", 0, 86_400) or 30),
+        body.get("method"),
+        body.get("channel"),
+        None if times is None else int(times),
+    )
 
 
 async def advance(request: web.Request) -> web.Response:
@@ -223,6 +228,15 @@ async def disconnect(request: web.Request) -> web.Response:
     return web.json_response(
         {"ok": True, "sockets": await world.socket.disconnect(names.text(body, "reason"))}
     )
+
+
+async def event(request: web.Request) -> web.Response:
+    """{event}: tell Midwatch that something happened which nobody can do here (tokens_revoked …)."""
+    world, body = world_of(request), await names.body_of(request)
+    happened = names.mapping(body, "event")
+    names.text(happened, "type")
+    world.events.emit(happened)
+    return web.json_response({"ok": True})
 
 
 async def ledger(request: web.Request) -> web.Response:
@@ -290,6 +304,7 @@ def routes() -> list[web.RouteDef]:
         web.post("/sandbox/fault", fault),
         web.post("/sandbox/advance", advance),
         web.post("/sandbox/disconnect", disconnect),
+        web.post("/sandbox/event", event),
         web.get("/sandbox/ledger", ledger),
         web.get("/sandbox/stream", stream),
         web.post("/sandbox/alert", alert),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from multidict import MultiDictProxy
 
-from bot.sandbox.calls import duration_s
 from bot.sandbox.clock import monotonic
 from bot.sandbox.ledger import ApiCall
 from bot.sandbox.outage import cut, obstructed
-from bot.sandbox.phones import Call, Sms, new_sid
+from bot.sandbox.phones import Call, new_sid
 from bot.sandbox.twilio_errors import TwilioError, by_code
+from bot.sandbox.twilio_shapes import as_call, as_message, page
 from bot.sandbox.world import world_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ async def list_messages(world: World, request: web.Request, account: str) -> Jso
         and query.get("From", sms.from_) == sms.from_
         and _sent_between(sms.at, request)
     ]
-    return _page(request, "messages", [as_message(sms) for sms in found])
+    return page(request, "messages", [as_message(sms) for sms in found])
 
 
 def _sent_between(at: datetime, request: web.Request) -> bool:
@@ -113,29 +113,6 @@ def _instant(text: str) -> datetime:
     except ValueError:
         raise by_code(20001) from None
     return when if when.tzinfo else when.replace(tzinfo=UTC)
-
-
-def _page(request: web.Request, name: str, rows: Iterable[Json]) -> Json:
-    size = max(1, min(int(request.query.get("PageSize") or 50), 1000))
-    number = int(request.query.get("Page") or 0)
-    everything = list(rows)
-    shown = everything[number * size : (number + 1) * size]
-
-    def uri(page: int) -> str:
-        return str(request.rel_url.update_query({"Page": str(page), "PageSize": str(size)}))
-
-    more = (number + 1) * size < len(everything)
-    return {
-        name: shown,
-        "page": number,
-        "page_size": size,
-        "start": number * size,
-        "end": number * size + max(0, len(shown) - 1),
-        "uri": uri(number),
-        "first_page_uri": uri(0),
-        "next_page_uri": uri(number + 1) if more else None,
-        "previous_page_uri": uri(number - 1) if number else None,
-    }
 
 
 async def get_message(world: World, request: web.Request, account: str) -> Json:
@@ -199,7 +176,7 @@ async def list_calls(world: World, request: web.Request, account: str) -> Json:
         for call in reversed(world.exchange.calls.values())
         if query.get("To", call.to) == call.to and query.get("Status", call.status) == call.status
     ]
-    return _page(request, "calls", [as_call(call) for call in found])
+    return page(request, "calls", [as_call(call) for call in found])
 
 
 def _call(world: World, request: web.Request) -> Call:
@@ -230,65 +207,6 @@ async def update_call(world: World, request: web.Request, account: str) -> Json:
 
 async def get_account(world: World, request: web.Request, account: str) -> Json:
     return {"sid": account, "status": "active", "type": "Full", "friendly_name": "Sandbox"}
-
-
-def _date(when: datetime | None) -> str | None:
-    return None if when is None else format_datetime(when)
-
-
-def as_message(sms: Sms) -> Json:
-    uri = f"/2010-04-01/Accounts/{sms.account}/Messages/{sms.sid}.json"
-    at = _date(sms.at)
-    return {
-        "sid": sms.sid,
-        "account_sid": sms.account,
-        "api_version": "2010-04-01",
-        "body": sms.body,
-        "date_created": at,
-        "date_sent": None if sms.status == "queued" else at,
-        "date_updated": at,
-        "direction": sms.direction,
-        "error_code": sms.error_code,
-        "error_message": None if sms.error_code is None else "the carrier did not deliver it",
-        "from": sms.from_,
-        "messaging_service_sid": None,
-        "num_media": "0",
-        "num_segments": str(1 + max(0, len(sms.body) - 1) // 153),
-        "price": None,
-        "price_unit": "USD",
-        "status": sms.status,
-        "subresource_uris": {"media": uri.replace(".json", "/Media.json")},
-        "to": sms.to,
-        "uri": uri,
-    }
-
-
-def as_call(call: Call) -> Json:
-    duration = duration_s(call)
-    return {
-        "sid": call.sid,
-        "account_sid": call.account,
-        "api_version": "2010-04-01",
-        "answered_by": call.answered_by if call.machine_detection else None,
-        "date_created": _date(call.at),
-        "date_updated": _date(call.ended_at or call.answered_at or call.at),
-        "direction": "outbound-api",
-        "duration": None if duration is None else str(duration),
-        "start_time": _date(call.answered_at),
-        "end_time": _date(call.ended_at),
-        "from": call.from_,
-        "from_formatted": call.from_,
-        "parent_call_sid": None,
-        "phone_number_sid": "PN" + "0" * 32,
-        "price": None,
-        "price_unit": "USD",
-        "queue_time": "0",
-        "status": call.status,
-        "subresource_uris": {},
-        "to": call.to,
-        "to_formatted": call.to,
-        "uri": f"/2010-04-01/Accounts/{call.account}/Calls/{call.sid}.json",
-    }
 
 
 def of_answer(kind: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import aiohttp
 import pytest
@@ -81,6 +82,38 @@ async def test_a_deaf_socket_stays_up_and_gets_nothing(
     answer = await script.post("command", user="ana", channel="#ops", text="/oncall")
     assert answer["error"] == "operation_timeout"
     assert (await script.get("state"))["midwatch"]["connected"]
+
+
+async def test_a_ticket_is_gone_although_the_socket_failed(
+    sandbox: SandboxServer, script: Script, http: aiohttp.ClientSession
+) -> None:
+    """The edge refuses or drops the connection: the ticket is spent all the same."""
+    client = AsyncWebClient(base_url=sandbox.api_url)
+    for kind in ("outage", "reset_after"):
+        await script.post("fault", target="slack_socket", kind=kind)
+        url = (await client.apps_connections_open(app_token="xapp-demo"))["url"]
+        with pytest.raises((aiohttp.ClientError, TypeError)):
+            async with http.ws_connect(url) as socket:
+                await socket.receive_json(timeout=5)
+        await script.post("fault", target="slack_socket", kind="none")
+        with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
+            await http.ws_connect(url)
+        assert caught.value.status == 403
+
+
+async def test_a_payload_may_come_twice(connected: AsyncApp, script: Script, sandbox: SandboxServer) -> None:
+    """The `duplicate` fault delivers every payload in two envelopes."""
+    seen: asyncio.Queue[str] = asyncio.Queue()
+
+    @connected.command("/oncall")
+    async def oncall(ack: Any, command: dict[str, Any]) -> None:
+        await ack("ok")
+        seen.put_nowait(command["trigger_id"])
+
+    await script.post("fault", target="slack_socket", kind="duplicate")
+    await script.post("command", user="ana", channel="#ops", text="/oncall")
+    async with asyncio.timeout(5):
+        assert await seen.get() == await seen.get()
 
 
 async def test_all_of_slack_down_cuts_the_socket(
