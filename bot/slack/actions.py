@@ -21,7 +21,9 @@ from engine.models import ORG, Actor
 from engine.pager.respond import Answer
 from engine.store import cards as store
 
-_VALUE: Final = re.compile(r"(?:(?P<choice>[a-z]+)(?P<minutes>\d{1,5})?:)?(?P<id>\d{1,18})\.\d{1,18}")
+_VALUE: Final = re.compile(
+    r"(?:(?P<choice>[a-z]+)(?P<minutes>\d{1,5})?:)?(?P<id>\d{1,18})\.\d{1,18}", re.ASCII
+)
 _BLOCK: Final = re.compile(rf"{blocks.BLOCK_PREFIX}(\d{{1,18}})")
 
 DEEDS: Final = frozenset({blocks.ACK, blocks.RESOLVE, blocks.UNACK, blocks.REOPEN, blocks.MORE})

@@ -148,8 +148,8 @@ class Connection:
 
     async def _tick(self) -> None:
         """Ask Slack who we are when that is due, show the cards when they may be stale, then wait."""
-        due = monotonic() >= self._probe_at
-        if due and (not self._health.posting or self._workspace.team_id is None or self._probe_at == 0.0):
+        sure = self._health.posting and self._health.listening and self._workspace.team_id is not None
+        if self._probe_at == 0.0 or (not sure and monotonic() >= self._probe_at):
             await self._probe()
         if self._health.cards_stale and self._health.posting:
             self._health.cards_stale = False

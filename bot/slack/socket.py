@@ -116,7 +116,11 @@ class Socket:
             self._on_hello(int(message.get("num_connections") or 0))
 
     async def _request(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-        response = await run_async_bolt_app(self._app, request)
+        try:
+            response = await run_async_bolt_app(self._app, request)
+        except Exception as error:  # listeners do not raise; the library does, for what it cannot parse
+            log.warning("slack.unreadable", kind=request.type, error=type(error).__name__)
+            return
         if response.status != 200:
             log.warning("slack.unanswered", kind=request.type, status=response.status)
         await send_async_response(client, request, response, 0)

@@ -121,6 +121,13 @@ class Desk:
         async with self.database.snapshot() as tx:
             return [row.due_at for row in await tx.execute(card_timers())]
 
+    async def cards_come_due(self) -> None:
+        """Wait until a card is due now."""
+        ends = monotonic() + SOON
+        while not any(due <= self.clock.now() for due in await self.card_due()):
+            assert monotonic() < ends, "no card came due"
+            await asyncio.sleep(0.01)
+
     def said(self, channel: str, user: str | None = None) -> list[Message]:
         found = self.sandbox.state.find_channel(channel)
         assert found is not None

@@ -146,6 +146,7 @@ async def test_a_broken_channel_is_said_once(desk: Desk, fault: str) -> None:
     incident = await with_card(desk, channel="#gone")
     await desk.responder.acknowledge(incident.id, ANA)
     assert await desk.run_cards() == 0
+    desk.clock.move(seconds=2)
     second = await with_card(desk, title="web-1 is down", channel="#gone")
     async with desk.database.snapshot() as tx:
         found = [row._mapping for row in await tx.execute(cards_table.select())]
