@@ -26,7 +26,7 @@ from engine.escalation.fate import (
 from engine.models import Actor, Alert, DeliveryKind, Rank, Timer, TimerKind
 from engine.pager.ladder import Link
 from engine.pager.pages import deliveries_of
-from engine.store import alerts, cards, deliveries, incidents, journal, timers
+from engine.store import alerts, cards, dedup_keys, deliveries, incidents, journal, timers
 from engine.store.incidents import Incident
 from engine.store.journal import TimelineRow
 from engine.store.timers import FATE_KINDS, Arming
@@ -93,11 +93,11 @@ async def _close_alerts(tx: Tx, org_id: int, changes: Sequence[Change], now: dat
         ids = [c.incident.id for c in changes if any(effect.by == by for effect in c.effects(CloseAlerts))]
         if ids:
             closed = await alerts.close_all(tx, org_id, ids, by, now)
-            await alerts.remember(tx, org_id, [_memory(alert, by, now) for alert in closed])
+            await dedup_keys.remember(tx, org_id, [_memory(alert, by, now) for alert in closed])
 
 
-def _memory(alert: Alert, by: str, now: datetime) -> alerts.DedupKey:
-    return alerts.DedupKey(
+def _memory(alert: Alert, by: str, now: datetime) -> dedup_keys.DedupKey:
+    return dedup_keys.DedupKey(
         service_id=alert.service_id,
         dedup_key=alert.dedup_key,
         last_started_at=alert.started_at,

@@ -23,8 +23,9 @@ from engine.pager.fold import Item, Plan
 from engine.pager.memory import Seen
 from engine.pager.rows import event_row, new_alert, refresh, source, title
 from engine.pager.touched import Opening, Touched
-from engine.store import alerts, cards, incidents, journal, timers
-from engine.store.alerts import DedupKey, Key, Refresh
+from engine.store import alerts, cards, dedup_keys, incidents, journal, timers
+from engine.store.alerts import Refresh
+from engine.store.dedup_keys import DedupKey, Key
 from engine.store.incidents import Incident
 from engine.store.journal import TimelineRow
 from engine.store.timers import Arming
@@ -89,7 +90,7 @@ class Intake:
     async def _lock(self) -> None:
         tx, org = self._tx, self._org
         keys = sorted(self._plans)
-        self._keys = await alerts.lock_keys(tx, org, keys)
+        self._keys = await dedup_keys.lock(tx, org, keys)
         before = await alerts.open_by_key(tx, org, keys)
         ended = [k for k in keys if k not in before and self._plans[k].trigger is not None]
         last = {k: i for k in ended if (i := self._keys[k].last_incident_id) is not None}
@@ -296,7 +297,7 @@ class Intake:
 
     async def _write_incidents(self) -> dict[tuple[int, str], int]:
         tx, org = self._tx, self._org
-        await alerts.remember(tx, org, self._remembered)
+        await dedup_keys.remember(tx, org, self._remembered)
         for incident in self._sealed:
             await incidents.seal(tx, incident)
         new = {group: one.new(self._now, self._opened_by) for group, one in sorted(self._openings.items())}

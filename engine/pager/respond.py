@@ -36,7 +36,7 @@ from engine.pager.apply import Applied, Change, Moved, apply, deliver_armings, e
 from engine.pager.ladder import Resolver
 from engine.pager.pages import say
 from engine.pager.views import Views
-from engine.store import alerts, deliveries, directory, incidents, journal, timers
+from engine.store import alerts, dedup_keys, deliveries, directory, incidents, journal, timers
 from engine.store.incidents import Incident
 from engine.store.journal import TimelineRow
 
@@ -160,13 +160,15 @@ class Responder:
         change = Change(incident, decision, kind, actor, resolver.chain(policy))
         return decision.changed, decision.reason, await apply(tx, ORG, [change], known, now)
 
-    async def _lock_keys(self, tx: Tx, incident_id: int) -> set[alerts.Key]:
+    async def _lock_keys(self, tx: Tx, incident_id: int) -> set[dedup_keys.Key]:
         """A resolve writes the memory of its alerts' keys: they are locked before the incident."""
         keys = await alerts.keys_of_incidents(tx, ORG, [incident_id])
-        await alerts.lock_keys(tx, ORG, keys)
+        await dedup_keys.lock(tx, ORG, keys)
         return set(keys)
 
-    async def _complete(self, tx: Tx, incident: Incident, command: Command, keys: set[alerts.Key]) -> Command:
+    async def _complete(
+        self, tx: Tx, incident: Incident, command: Command, keys: set[dedup_keys.Key]
+    ) -> Command:
         """Add what only SQL knows, now that the incident is locked."""
         if isinstance(command, Resolve):
             if not set(await alerts.keys_of_incidents(tx, ORG, [incident.id])) <= keys:

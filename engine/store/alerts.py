@@ -1,4 +1,4 @@
-"""Alert rows and the dedup keys that are locked before them. Decides nothing."""
+"""Alert rows: found, opened, counted, closed. Decides nothing; their dedup keys are locked before them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,8 @@ import sqlalchemy as sa
 
 from engine.db import Tx, any_of, upsert
 from engine.models import Alert, AlertStatus, Link, Severity, Urgency
-from engine.schema import OPEN, alerts, dedup_keys
-
-Key = tuple[int, str]  # service id, dedup key
-
-
-@dataclass(frozen=True, slots=True)
-class DedupKey:
-    """What is remembered of a key while no alert is open for it."""
-
-    service_id: int
-    dedup_key: str
-    last_started_at: datetime | None = None
-    last_ended_at: datetime | None = None
-    end_arrived_at: datetime | None = None
-    last_severity: str | None = None
-    last_incident_id: int | None = None
-    ended_by: str | None = None
+from engine.schema import OPEN, alerts
+from engine.store.dedup_keys import Key
 
 
 def alert_of(row: Any) -> Alert:
@@ -51,60 +36,6 @@ def alert_of(row: Any) -> Alert:
         last_seen_at=row.last_seen_at,
         resolved_at=row.resolved_at,
     )
-
-
-async def lock_keys(tx: Tx, org_id: int, keys: Sequence[Key]) -> dict[Key, DedupKey]:
-    """Make and lock the rows of these keys, sorted, so that no two batches wait for each other."""
-    if not keys:
-        return {}
-    statement = upsert(tx, dedup_keys)
-    rows = await tx.execute(
-        statement.on_conflict_do_update(
-            index_elements=["org_id", "service_id", "dedup_key"],
-            set_={"org_id": statement.excluded.org_id},  # changes nothing, and so takes the lock
-        ).returning(dedup_keys),
-        [{"org_id": org_id, "service_id": s, "dedup_key": k} for s, k in sorted(keys)],
-    )
-    return {(row.service_id, row.dedup_key): DedupKey(*row[1:]) for row in rows}
-
-
-async def remember(tx: Tx, org_id: int, ended: Sequence[DedupKey]) -> None:
-    """Keep the last start and end of keys; their rows are locked already."""
-    if ended:
-        await tx.execute(
-            sa.update(dedup_keys)
-            .where(
-                dedup_keys.c.org_id == org_id,
-                dedup_keys.c.service_id == sa.bindparam("of_service"),
-                dedup_keys.c.dedup_key == sa.bindparam("of_key"),
-            )
-            .values(
-                {
-                    name: sa.bindparam(name, type_=dedup_keys.c[name].type)
-                    for name in (
-                        "last_started_at",
-                        "last_ended_at",
-                        "end_arrived_at",
-                        "last_severity",
-                        "last_incident_id",
-                        "ended_by",
-                    )
-                }
-            ),
-            [
-                {
-                    "of_service": one.service_id,
-                    "of_key": one.dedup_key,
-                    "last_started_at": one.last_started_at,
-                    "last_ended_at": one.last_ended_at,
-                    "end_arrived_at": one.end_arrived_at,
-                    "last_severity": one.last_severity,
-                    "last_incident_id": one.last_incident_id,
-                    "ended_by": one.ended_by,
-                }
-                for one in ended
-            ],
-        )
 
 
 async def open_by_key(tx: Tx, org_id: int, keys: Sequence[Key]) -> dict[Key, Alert]:
