@@ -12,7 +12,7 @@ import secrets
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -30,6 +30,7 @@ from engine.pager.apply import Moved
 from engine.pager.fold import Item, Plan, Request, fold, prepare, take_together
 from engine.pager.intake import Intake, Taken, group_resolves
 from engine.pager.memory import Memory, Seen
+from engine.pager.recent import Recent
 from engine.store import alerts
 
 log = structlog.get_logger(__name__)
@@ -38,7 +39,6 @@ BODIES_AT_MOST: Final = 500  # in one commit
 EVENTS_AT_MOST: Final = 4_000
 WAITING_AT_MOST: Final = 20_000  # then senders are told to come back
 RESTARTS: Final = 5
-DIRECTORY_AGE: Final = timedelta(seconds=1)
 
 
 @dataclass(slots=True, eq=False)
@@ -67,12 +67,11 @@ class Receiver:
     ) -> None:
         self._database = database
         self._clock = clock
-        self._directory_now = directory_now
+        self.known = Recent(directory_now)
         self._nudge = nudge
         self._queue: deque[Waiting] = deque()
         self._memory = Memory()
         self._task: asyncio.Task[None] | None = None
-        self._kept: tuple[float, Directory] | None = None
 
     async def accept(self, org_id: int, service_id: int, body: Body, *, opened_by: str = "") -> list[Receipt]:
         """Store what the body says; one receipt for each event, in order, after the commit.
@@ -112,19 +111,11 @@ class Receiver:
             await asyncio.wait([self._task])
 
     async def _service(self, service_id: int) -> Service | None:
-        service = (await self._known()).services.get(service_id)
+        service = (await self.known()).services.get(service_id)
         if service is None:
-            self._kept = None  # it may be new
-            service = (await self._known()).services.get(service_id)
+            self.known.forget()  # it may be new
+            service = (await self.known()).services.get(service_id)
         return service
-
-    async def _known(self) -> Directory:
-        """The directory as it was within the last second: a query for each request would cost more
-        than the commit that they share."""
-        if self._kept is not None and monotonic() - self._kept[0] < DIRECTORY_AGE.total_seconds():
-            return self._kept[1]
-        self._kept = (monotonic(), await self._directory_now())
-        return self._kept[1]
 
     # --- the commit loop ---------------------------------------------------------------------------------
 
@@ -173,7 +164,7 @@ class Receiver:
 
     async def _store(self, batch: Sequence[Waiting]) -> None:
         for _ in range(RESTARTS):
-            known = await self._known()
+            known = await self.known()
             unit = partial(self._unit, batch=batch, known=known, now=self._clock.now())
             try:
                 taken, matched = await self._database.write(unit, rank=Writer.INGEST)

@@ -86,7 +86,7 @@ class Pager:
 
     async def configure(self, config: str) -> None:
         await self.app.setup.apply(parse_config(config))
-        self.app.receiver._kept = None  # the second in which it would be noticed does not pass here
+        self.app.receiver.known.forget()  # the second in which it would be noticed does not pass here
 
     async def restart(self) -> None:
         """The process dies, and another starts on the same database."""
