@@ -5,6 +5,7 @@ Never pages by itself: a repair arms the timer that should have been there.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,17 +17,20 @@ import structlog
 from engine import metrics
 from engine.clock import Clock
 from engine.db import Database, Tx, any_of
-from engine.models import ORG, TimerKind
+from engine.models import ORG, IncidentStatus, TimerKind
 from engine.nudge import Nudge
 from engine.pager.alarm import raise_alarm
 from engine.schema import alerts, deliveries, incidents, timers
 from engine.store import incidents as incident_store
+from engine.store.incidents import Incident
 from engine.store.timers import FATE_KINDS, Arming, arm
 
 log = structlog.get_logger(__name__)
 
 SETTLED: Final = timedelta(seconds=10)  # what is younger may still be under way
 LEASE_GRACE: Final = timedelta(seconds=60)
+WITHOUT_TIMER: Final = "incident_without_timer"
+UNSENT: Final = "delivery_without_timer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def _queries(org_id: int, now: datetime) -> dict[str, sa.Select[Any]]:
     )
     old = incidents.c.opened_at < now - SETTLED
     return {
-        "incident_without_timer": sa.select(incidents.c.id).where(
+        WITHOUT_TIMER: sa.select(incidents.c.id).where(
             incidents.c.org_id == org_id, moving, old, ~_fate_timer
         ),
         "alert_on_resolved_incident": sa.select(alerts.c.incident_id)
@@ -78,7 +82,7 @@ def _queries(org_id: int, now: datetime) -> dict[str, sa.Select[Any]]:
             deliveries.c.status == "sending",
             timers.c.lease_until < now - LEASE_GRACE,
         ),
-        "delivery_without_timer": sa.select(deliveries.c.id).where(
+        UNSENT: sa.select(deliveries.c.id).where(
             deliveries.c.org_id == org_id,
             deliveries.c.status.in_(("queued", "sending")),
             deliveries.c.created_at < now - SETTLED,
@@ -118,23 +122,33 @@ class Audit:
         return found
 
     async def _repair(self, tx: Tx, found: Sequence[Finding], now: datetime) -> None:
-        stuck = [f.subject for f in found if f.invariant == "incident_without_timer"]
-        held = await incident_store.lock(tx, sorted(stuck))
-        again = {finding.subject for finding in await find(tx, ORG, now)}
-        escalate = [
-            Arming(TimerKind.ESCALATE, incident.id, now, incident.fate.epoch)
-            for incident in held
-            if incident.id in again and incident.fate.snoozed_until is None
-        ]
-        unsnooze = [
-            Arming(TimerKind.UNSNOOZE, incident.id, incident.fate.snoozed_until, incident.fate.epoch)
-            for incident in held
-            if incident.id in again and incident.fate.snoozed_until is not None
-        ]
-        unsent = [f.subject for f in found if f.invariant == "delivery_without_timer"]
-        deliver = [Arming(TimerKind.DELIVER, one, now) for one in unsent]
-        await arm(tx, ORG, [*escalate, *unsnooze, *deliver])
-        for invariant in sorted({finding.invariant for finding in found}):
-            count = sum(finding.invariant == invariant for finding in found)
+        held = await incident_store.lock(tx, sorted(_subjects(found, WITHOUT_TIMER)))
+        # Why again: under the locks, and what was under way a moment ago may have ended.
+        still = await find(tx, ORG, now)
+        stuck, unsent = _subjects(still, WITHOUT_TIMER), _subjects(still, UNSENT)
+        await arm(
+            tx,
+            ORG,
+            [
+                *(_next_timer(incident, now) for incident in held if incident.id in stuck),
+                *(Arming(TimerKind.DELIVER, one, now) for one in sorted(unsent)),
+            ],
+        )
+        counts = Counter(finding.invariant for finding in found)
+        for invariant, count in sorted(counts.items()):
             text = f"The audit found {count} × {invariant.replace('_', ' ')}; what is safe was repaired."
             await raise_alarm(tx, ORG, f"audit:{invariant}", text, now)
+
+
+def _subjects(found: Sequence[Finding], invariant: str) -> set[int]:
+    return {finding.subject for finding in found if finding.invariant == invariant}
+
+
+def _next_timer(incident: Incident, now: datetime) -> Arming:
+    """What moves it on: the end of its snooze, or the ladder now."""
+    fate = incident.fate
+    if fate.snoozed_until is not None:
+        return Arming(TimerKind.UNSNOOZE, incident.id, fate.snoozed_until, fate.epoch)
+    unanswered = fate.status is IncidentStatus.UNANSWERED
+    kind = TimerKind.EXHAUST if unanswered else TimerKind.ESCALATE
+    return Arming(kind, incident.id, now, fate.epoch)

@@ -20,6 +20,7 @@ from engine.db import Database
 
 log = structlog.get_logger(__name__)
 
+PATIENCE: Final = "10min"
 LOCK: Final = 0x4D696477  # "Midw": the advisory lock that migrations take on PostgreSQL
 
 
@@ -59,6 +60,9 @@ def newest() -> str:
 async def _lock(tx: AsyncConnection, database: Database) -> None:
     """Two processes that start together migrate one after the other. SQLite has BEGIN IMMEDIATE."""
     if not database.is_sqlite:
+        # Why: the engine's own timeouts are for requests, and whoever waits here waits for a migration.
+        for timeout in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"):
+            await tx.execute(sa.select(sa.func.set_config(timeout, PATIENCE, True)))
         await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
 
 

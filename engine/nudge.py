@@ -38,9 +38,12 @@ class Nudge:
         self._subscribers.append(wake)
 
     def __call__(self) -> None:
+        self._wake()
+        self._pending.set()
+
+    def _wake(self) -> None:
         for wake in self._subscribers:
             wake()
-        self._pending.set()
 
     async def start(self) -> None:
         if self._dsn is not None:
@@ -58,23 +61,30 @@ class Nudge:
         while True:
             try:
                 await self._exchange(dsn)
+                failures = 0
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 wait = RECONNECT[min(failures, len(RECONNECT) - 1)]
                 failures += 1
                 log.warning("nudge.lost", error=type(error).__name__, again_in_s=wait)
                 await asyncio.sleep(wait)
-            else:
-                failures = 0
 
     async def _exchange(self, dsn: dict[str, Any]) -> None:
         connection = await asyncpg.connect(**dsn, timeout=5)
         gone = asyncio.Event()
-        connection.add_termination_listener(lambda *_: gone.set())
+
+        def end(*_: object) -> None:
+            gone.set()
+            self._pending.set()  # or the loop below would wait for our next own nudge to notice
+
+        connection.add_termination_listener(end)
         try:
             await connection.add_listener(CHANNEL, self._heard)
+            self._wake()  # what was said while nobody listened
             while not gone.is_set():
                 await self._pending.wait()
                 self._pending.clear()
+                if gone.is_set():
+                    break
                 await connection.execute(f"NOTIFY {CHANNEL}")
                 await asyncio.sleep(AT_MOST_EVERY.total_seconds())
         finally:
@@ -82,8 +92,7 @@ class Nudge:
 
     def _heard(self, connection: Any, pid: int, _channel: str, _payload: str) -> None:
         if pid != connection.get_server_pid():
-            for wake in self._subscribers:
-                wake()
+            self._wake()
 
 
 def _dsn(url: str) -> dict[str, Any]:

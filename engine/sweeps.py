@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, timedelta
+from functools import partial
 from typing import Any, Final
 
 import aiohttp
@@ -19,6 +20,7 @@ from engine.clock import Clock, monotonic
 from engine.db import Database, Tx, Writer
 from engine.models import ORG, Rank, TimerKind
 from engine.nudge import Nudge
+from engine.pager.alarm import raise_alarm
 from engine.store import cards, journal
 from engine.store.timers import Arming, arm
 from engine.worker import Worker
@@ -59,6 +61,7 @@ class Sweeps:
         self._scheduler.add_listener(_failed, EVENT_JOB_ERROR)
         jobs: list[tuple[Callable[[], Any], timedelta]] = [
             (self.audit.run, timedelta(minutes=1)),
+            (self.watch_loops, SILENT),
             (self.refresh_cards, CARD_AGE / 2),
             (self.forget, timedelta(hours=1)),
         ]
@@ -90,11 +93,27 @@ class Sweeps:
         before = self._clock.now() - INBOUND_KEPT
         return await self._database.write(lambda tx: journal.forget_inbound(tx, before), rank=Writer.CARD)
 
+    def silent_loops(self) -> list[str]:
+        """Loops that have not ticked for too long: stopped, or without a database."""
+        limit = SILENT.total_seconds()
+        return [lane.name.value for lane in self._worker.lanes if monotonic() - lane.ticked_at > limit]
+
+    async def watch_loops(self) -> list[str]:
+        """Alarm about loops that have stopped."""
+        silent = self.silent_loops()
+        now = self._clock.now()
+        for name in silent:
+            text = f"The loop for {name} timers has not ticked for {SILENT.total_seconds():.0f} s."
+            await self._database.write(
+                partial(raise_alarm, org_id=ORG, cause=f"loop:{name}", text=text, now=now)
+            )
+        if silent:
+            self._nudge()
+        return silent
+
     async def ping(self) -> bool:
         """Tell the dead man's switch that every loop ticks; silence is its alarm."""
-        silent = [
-            lane.name for lane in self._worker.lanes if monotonic() - lane.ticked_at > SILENT.total_seconds()
-        ]
+        silent = self.silent_loops()
         if silent or not self._heartbeat_url:
             log.error("heartbeat.withheld", silent=silent)
             return False

@@ -31,6 +31,7 @@ SLICE: Final = 2_000  # timers of the horizon read at once
 RECHECK: Final = timedelta(seconds=1)
 BATCH: Final = 400
 LEASE: Final = timedelta(seconds=30)
+CLAIMED_AT_ONCE: Final = 16  # none waits under a lease for longer than two slow calls of the others
 BACK_OFF: Final = timedelta(seconds=1)  # after the database failed us
 STOP_WITHIN: Final = timedelta(seconds=12)  # the longest send, and its record
 
@@ -58,9 +59,15 @@ class Claiming:
         self._handler = handler
 
     async def handle(self, due: Sequence[Timer]) -> int:
+        worked = 0
+        for start in range(0, len(due), CLAIMED_AT_ONCE):
+            worked += await self._claim(due[start : start + CLAIMED_AT_ONCE])
+        return worked
+
+    async def _claim(self, few: Sequence[Timer]) -> int:
         now = self._clock.now()
         claimed = await self._database.write(
-            lambda tx: timers.claim(tx, due, self._owner, now + LEASE, now), rank=Writer.CARD
+            lambda tx: timers.claim(tx, few, self._owner, now + LEASE, now), rank=Writer.CARD
         )
         if claimed:
             await self._handler.handle(claimed)
@@ -83,7 +90,8 @@ class Lane:
         self._database = database
         self._clock = clock
         self._capacity = capacity
-        self._near: list[datetime] = []  # a heap of the horizon's due times
+        self._asked_at = clock.now()  # what was due then was asked for
+        self._near: list[datetime] = []  # a heap of due times of the horizon, later than that
         self._known_until: datetime | None = None
         self._nudged = False  # something was armed since the horizon was read
         self._woken = asyncio.Event()
@@ -105,7 +113,7 @@ class Lane:
             return await self._run_due()
 
     async def _run_due(self) -> int:
-        now = self._clock.now()
+        now = self._asked_at = self._clock.now()
         worked, after = 0, None
         while not self._stopping and (room := min(BATCH, self._capacity())) > 0:
             async with self._database.snapshot() as tx:
@@ -125,34 +133,36 @@ class Lane:
             try:
                 await self.run_due()
                 wait = await self._until_next()
+                self.ticked_at = monotonic()
+                metrics.loop_tick.labels(self.name).set_to_current_time()
             except Unavailable:
                 wait = BACK_OFF
             except Exception:
                 log.exception("worker.lane_failed", lane=self.name)
                 wait = BACK_OFF
-            self.ticked_at = monotonic()
-            metrics.loop_tick.labels(self.name).set_to_current_time()
             await self._sleep(wait)
 
     async def _until_next(self) -> timedelta:
         """How long nothing of ours is due, as far as is known; never more than a second."""
-        now = self._clock.now()
-        if self._known_until is None or self._known_until < now + RECHECK:
-            await self._read_horizon(now)
+        # Why since the last asking, not since now: what came due while we worked is late already.
+        asked_at = self._asked_at
+        if self._known_until is None or self._known_until < asked_at + RECHECK:
+            await self._read_horizon(asked_at)
         elif self._nudged:
             # Why only the earliest: the rest of what was armed is asked for when its turn comes.
             async with self._database.snapshot() as tx:
-                for due_at in await timers.upcoming(tx, self.name, now, self._known_until, 1):
-                    heapq.heappush(self._near, due_at)
-        while self._near and self._near[0] <= now:
+                for due_at in await timers.upcoming(tx, self.name, asked_at, self._known_until, 1):
+                    if not self._near or self._near[0] != due_at:
+                        heapq.heappush(self._near, due_at)
+        while self._near and self._near[0] <= asked_at:
             heapq.heappop(self._near)
-        return min(RECHECK, self._near[0] - now) if self._near else RECHECK
+        return min(RECHECK, self._near[0] - self._clock.now()) if self._near else RECHECK
 
-    async def _read_horizon(self, now: datetime) -> None:
-        end = now + HORIZON
+    async def _read_horizon(self, start: datetime) -> None:
+        end = start + HORIZON
         self._nudged = False
         async with self._database.snapshot() as tx:
-            self._near = await timers.upcoming(tx, self.name, now, end, SLICE)
+            self._near = await timers.upcoming(tx, self.name, start, end, SLICE)
         self._known_until = self._near[-1] if len(self._near) == SLICE else end
 
     async def _sleep(self, wait: timedelta) -> None:

@@ -5,7 +5,6 @@ Fenced by the attempt number: whoever lost the lease changes nothing. Sends noth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -28,12 +27,14 @@ from engine.models import (
     TimerKind,
     Urgency,
 )
+from engine.notify.begin import Begun
 from engine.notify.verdict import PAGES, Verdict, judge
 from engine.pager.alarm import raise_alarm
 from engine.pager.apply import card_armings
 from engine.pager.ladder import Resolver
 from engine.store import cards, deliveries, incidents, timers
 from engine.store.deliveries import Record
+from engine.store.directory import policy_by_version
 from engine.store.incidents import Incident
 
 log = structlog.get_logger(__name__)
@@ -41,24 +42,33 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An attempt that ended: the claimed timer, its delivery, where it went and what came of it."""
+    """An attempt that ended: where it went, and what came of it."""
 
-    timer: Timer
-    delivery: Delivery
+    begun: Begun
     address: str
     outcome: Outcome
     threaded: bool = False  # a line in a thread is no card
 
 
-async def record(tx: Tx, ended: Ended, directory: Directory, now: datetime, jitter: float) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The verdict, and whether somebody had answered while the message was in flight."""
+
+    verdict: Verdict
+    too_late: bool
+
+
+async def record(tx: Tx, ended: Ended, directory: Directory, now: datetime, jitter: float) -> Recorded:
     """Raises LeaseLost when another worker holds the timer by now."""
-    delivery = ended.delivery
+    delivery = ended.begun.delivery
     incident = await _locked(tx, delivery.incident_id)
     urgency = incident.fate.urgency if incident is not None else Urgency.LOW
     verdict = judge(delivery, ended.outcome, urgency, now, jitter)
-    await _fence(tx, ended.timer, verdict)
+    await _fence(tx, ended.begun.timer, verdict)
     await deliveries.record(tx, delivery.org_id, _row(ended, verdict), now)
-    if isinstance(ended.outcome, Sent):
+    too_late = incident is not None and still_wanted(delivery.kind, delivery.round, incident.fate) is not None
+    if isinstance(ended.outcome, Sent) and incident is not None and delivery.kind in PAGES:
+        metrics.sent_after_ack.inc(too_late)
         await _sent(tx, ended, ended.outcome, incident, now)
     if verdict.next_rule:
         await pull_next_rule(tx, delivery, now)
@@ -66,7 +76,7 @@ async def record(tx: Tx, ended: Ended, directory: Directory, now: datetime, jitt
         await died(tx, delivery, verdict.reason, incident, directory, now)
     if incident is not None and delivery.kind in PAGES:
         await timers.arm(tx, delivery.org_id, await card_armings(tx, delivery.org_id, [incident.id], now))
-    return verdict
+    return Recorded(verdict, too_late)
 
 
 async def _locked(tx: Tx, incident_id: int | None) -> Incident | None:
@@ -89,8 +99,8 @@ async def _fence(tx: Tx, timer: Timer, verdict: Verdict) -> None:
 def _row(ended: Ended, verdict: Verdict) -> Record:
     sent = ended.outcome if isinstance(ended.outcome, Sent) else None
     return Record(
-        delivery_id=ended.delivery.id,
-        number=ended.timer.attempt,
+        delivery_id=ended.begun.delivery.id,
+        number=ended.begun.number,
         outcome=verdict.word,
         reason=verdict.reason,
         status=verdict.status,
@@ -100,12 +110,8 @@ def _row(ended: Ended, verdict: Verdict) -> Record:
     )
 
 
-async def _sent(tx: Tx, ended: Ended, sent: Sent, incident: Incident | None, now: datetime) -> None:
-    delivery = ended.delivery
-    if incident is None or delivery.kind not in PAGES:
-        return
-    if still_wanted(delivery.kind, delivery.round, incident.fate) is not None:
-        metrics.sent_after_ack.inc()
+async def _sent(tx: Tx, ended: Ended, sent: Sent, incident: Incident, now: datetime) -> None:
+    delivery = ended.begun.delivery
     if incident.last_paged_at is None:
         metrics.page_seconds.observe((now - incident.opened_at).total_seconds())
     await incidents.paged(tx, incident.id, now)
@@ -148,16 +154,15 @@ async def _go_on(tx: Tx, delivery: Delivery, incident: Incident, directory: Dire
         await timers.pull(tx, incident.org_id, TimerKind.ESCALATE, [incident.id], now)
         return
     # One more link at once, while there is one; then the fallback's own interval rules.
-    policy = next(
-        (p for p in directory.policies.values() if p.version_id == incident.policy_version_id), None
-    )
+    version = incident.policy_version_id
+    policy = None if version is None else await policy_by_version(tx, incident.org_id, version)
     if fate.links < len(Resolver(directory, fate.urgency, now).chain(policy)):
         await timers.pull(tx, incident.org_id, TimerKind.EXHAUST, [incident.id], now)
 
 
-async def put_back(tx: Tx, timers_: Sequence[tuple[Timer, Delivery]], now: datetime) -> None:
-    """Attempts that were begun too long ago to be sent as begun: unsent, and due again now."""
-    for timer, delivery in timers_:
-        if await timers.postpone(tx, timer, now):
-            end = Record(delivery.id, timer.attempt, "not_started", "", DeliveryStatus.QUEUED, counts=False)
-            await deliveries.record(tx, delivery.org_id, end, now)
+async def put_back(tx: Tx, begun: Begun, now: datetime) -> None:
+    """It was begun too long ago to be sent as begun: unsent, and due again now."""
+    if await timers.postpone(tx, begun.timer, now):
+        delivery = begun.delivery
+        end = Record(delivery.id, begun.number, "not_started", "", DeliveryStatus.QUEUED, counts=False)
+        await deliveries.record(tx, delivery.org_id, end, now)

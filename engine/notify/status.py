@@ -7,19 +7,24 @@ order the provider's answers come.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 import structlog
 
+from engine.backoff import DELAYS
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory
-from engine.models import ORG, Delivery, DeliveryStatus, Method
+from engine.models import ORG, Delivery, DeliveryStatus, Method, TimerKind
 from engine.notify.record import died, pull_next_rule
+from engine.notify.twilio_errors import TRANSIENT
 from engine.nudge import Nudge
 from engine.pager.apply import card_armings
 from engine.store import deliveries, incidents, timers
+from engine.store.incidents import Incident
+from engine.store.timers import Arming
 
 log = structlog.get_logger(__name__)
 
@@ -30,7 +35,10 @@ class Said:
 
     status: DeliveryStatus
     reason: str
+    again: bool = False  # it may go through the next time
 
+
+TRIES: Final = 2  # of a message that the carrier lost
 
 # Why `completed` is unconfirmed: a machine may have taken the call; only a key pressed is an answer.
 SMS: Final = {
@@ -63,26 +71,25 @@ class ProviderStatus:
         self._directory_now = directory_now
         self._nudge = nudge
 
-    async def __call__(self, provider_ref: str, status: str, error_code: str | None = None) -> bool:
-        """True if it changed something; an unknown reference or word changes nothing."""
+    async def __call__(
+        self, provider_ref: str, status: str, error_code: str | None = None, delivery_id: int | None = None
+    ) -> bool:
+        """True if it changed something; an unknown message or word changes nothing.
+
+        `delivery_id` finds a message of which the provider speaks before its answer to us is recorded.
+        """
         known = await self._directory_now()
 
         async def unit(tx: Tx) -> bool:
-            delivery = await deliveries.by_ref(tx, ORG, provider_ref)
+            delivery = await _find(tx, provider_ref, delivery_id)
             if delivery is None:
                 return False
             held = await incidents.lock(tx, [delivery.incident_id]) if delivery.incident_id else []
             delivery = (await deliveries.read(tx, [delivery.id]))[delivery.id]
             said = _meaning(delivery, status, error_code)
-            if said is None or delivery.status is not DeliveryStatus.SENT:
+            if said is None or not _is_about(delivery, provider_ref):
                 return False
-            now = self._clock.now()
-            await deliveries.set_status(tx, delivery.id, said.status, said.reason, now)
-            if said.status is DeliveryStatus.DEAD:
-                await pull_next_rule(tx, delivery, now)
-                await died(tx, delivery, said.reason, held[0] if held else None, known, now)
-            ids = [incident.id for incident in held]
-            await timers.arm(tx, ORG, await card_armings(tx, ORG, ids, now))
+            await _apply(tx, delivery, said, held[0] if held else None, known, self._clock.now())
             return True
 
         changed = await self._database.write(unit, rank=Writer.OUTCOME)
@@ -92,8 +99,38 @@ class ProviderStatus:
         return changed
 
 
+async def _find(tx: Tx, provider_ref: str, delivery_id: int | None) -> Delivery | None:
+    found = await deliveries.by_ref(tx, ORG, provider_ref)
+    if found is not None or delivery_id is None:
+        return found
+    return (await deliveries.read(tx, [delivery_id])).get(delivery_id)
+
+
+def _is_about(delivery: Delivery, provider_ref: str) -> bool:
+    """Is it about the present attempt? That one has this reference, or is being sent and has none yet."""
+    known = delivery.provider_ref == provider_ref
+    return delivery.status is (DeliveryStatus.SENT if known else DeliveryStatus.SENDING)
+
+
+async def _apply(
+    tx: Tx, delivery: Delivery, said: Said, incident: Incident | None, known: Directory, now: datetime
+) -> None:
+    again = said.again and delivery.status is DeliveryStatus.SENT and delivery.attempts < TRIES
+    status = DeliveryStatus.QUEUED if again else said.status
+    await deliveries.set_status(tx, delivery.id, status, said.reason, now)
+    if again:
+        await timers.arm(tx, ORG, [Arming(TimerKind.DELIVER, delivery.id, now + DELAYS[0])])
+    if said.status is DeliveryStatus.DEAD:
+        await pull_next_rule(tx, delivery, now)
+    if status is DeliveryStatus.DEAD:
+        await died(tx, delivery, said.reason, incident, known, now)
+    if incident is not None:
+        await timers.arm(tx, ORG, await card_armings(tx, ORG, [incident.id], now))
+
+
 def _meaning(delivery: Delivery, status: str, error_code: str | None) -> Said | None:
     said = (CALL if delivery.method is Method.VOICE else SMS).get(status.lower())
     if said is None or not error_code:
         return said
-    return Said(said.status, f"{said.reason} ({error_code})")
+    again = error_code.isdecimal() and int(error_code) in TRANSIENT
+    return replace(said, reason=f"{said.reason} ({error_code})", again=again)

@@ -113,7 +113,7 @@ class Escalator:
         except Exception:
             log.exception("escalate.failed", kind=timer.kind, incident=timer.subject_id)
             metrics.timers_failed.labels(timer.kind).inc()
-            return await self._failed(timer)
+            return await self._put_off(timer)
         return len(worked.finished)
 
     async def _work(self, batch: Sequence[Timer], *, skip_locked: bool) -> Worked:
@@ -132,6 +132,7 @@ class Escalator:
     ) -> Worked:
         locked = await incidents.lock(tx, [t.subject_id for t in batch], skip_locked=skip_locked)
         held = {incident.id: incident for incident in locked}
+        absent = tuple(t for t in batch if t.subject_id not in held)
         live = await timers.live(tx, [t.id for t in batch if t.subject_id in held])
         due = _one_each([timer for timer in live.values() if timer.due_at <= now])
         policies = await self._policies(tx, known, [held[t.subject_id] for t in due])
@@ -143,7 +144,11 @@ class Escalator:
         await self._place_cards(tx, known, [held[t.subject_id] for t in due], now)
         await apply(tx, ORG, [change for change in changes if change is not None], known, now)
         await self._alarms(tx, [change for change in changes if change is not None], now)
-        return Worked(tuple(due), tuple(t for t in batch if t.subject_id not in held))
+        if skip_locked:
+            return Worked(tuple(due), absent)
+        # Nobody was skipped, so these incidents are no more: their timers would be due for ever.
+        await timers.finish_all(tx, [t.id for t in absent])
+        return Worked((*due, *absent), ())
 
     def _decide(
         self, timer: Timer, incident: Incident, policy: Policy | None, known: Directory, now: datetime
@@ -212,28 +217,48 @@ class Escalator:
                 text = f"#{change.incident.number}: nobody can be reached, and the fallback chain is empty"
                 await raise_alarm(tx, change.incident.org_id, "fallback_empty", text, now)
 
-    async def _failed(self, timer: Timer) -> int:
-        """Count the failure and put the timer off; after the last try the fallback is paged."""
+    async def _put_off(self, timer: Timer) -> int:
+        """Count the failure and try again later; after the last try the fallback is paged."""
+        again_at = self._clock.now() + TRY_AGAIN
+        # Why without the incident's lock: the incident may be what cannot be read. It is one row.
+        tries = await self._database.write(
+            lambda tx: timers.defer_failed(tx, timer, again_at), rank=Writer.ESCALATE
+        )
+        if tries < TRIES:
+            return 0
+        try:
+            return await self._give_up(timer)
+        except Unavailable:
+            raise
+        except Exception:
+            log.exception("escalate.stuck", kind=timer.kind, incident=timer.subject_id)
+            text = f"incident {timer.subject_id} cannot be read, and nobody is paged for it"
+            await self._database.write(lambda tx: _alarm(tx, timer, text, self._clock.now()))
+            return 0
+
+    async def _give_up(self, timer: Timer) -> int:
         now = self._clock.now()
         known = await self._directory_now()
 
         async def unit(tx: Tx) -> int:
-            (incident,) = await incidents.lock(tx, [timer.subject_id])
-            tries = await timers.defer_failed(tx, timer, now + TRY_AGAIN)
-            if tries < TRIES:
+            held = await incidents.lock(tx, [timer.subject_id])
+            if not held or timer.id not in await timers.live(tx, [timer.id]):
                 return 0
+            incident = held[0]
             fate, effects, _ = fallback(incident.fate, now)
             decision = Decision(fate, "its timer could not be worked: paging the fallback", effects, True)
             chain = Resolver(known, incident.fate.urgency, now).chain(None)
             await timers.finish_all(tx, [timer.id])
-            await apply(
-                tx, incident.org_id, [Change(incident, decision, "failed", CLOCKWORK, chain)], known, now
-            )
-            text = f"#{incident.number}: a {timer.kind} timer failed {TRIES} times"
-            await raise_alarm(tx, incident.org_id, f"timer:{timer.kind}", text, now)
+            change = Change(incident, decision, "failed", CLOCKWORK, chain)
+            await apply(tx, incident.org_id, [change], known, now)
+            await _alarm(tx, timer, f"#{incident.number}: a {timer.kind} timer failed {TRIES} times", now)
             return 1
 
         return await self._database.write(unit, rank=Writer.ESCALATE)
+
+
+async def _alarm(tx: Tx, timer: Timer, text: str, now: datetime) -> None:
+    await raise_alarm(tx, timer.org_id, f"timer:{timer.kind}", text, now)
 
 
 def _one_each(due: Sequence[Timer]) -> list[Timer]:

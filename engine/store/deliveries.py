@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -213,23 +214,66 @@ async def ringing(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Deli
 # --- an attempt begins and ends ------------------------------------------------------------------------
 
 
-async def begin(tx: Tx, org_id: int, begun: Sequence[tuple[int, int]], now: datetime) -> None:
-    """Write the `sending` rows of (delivery id, attempt number): with their commit the sends begin."""
-    if not begun:
-        return
+async def begin(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime) -> dict[int, int]:
+    """Write the `sending` rows: with their commit the sends begin. Returns each one's attempt number.
+
+    Numbers go on where a delivery was revived or its timer made anew, so no attempt overwrites another.
+    """
+    if not delivery_ids:
+        return {}
     await tx.execute(
         sa.update(deliveries)
-        .where(any_of(deliveries.c.id, [one for one, _ in begun]))
+        .where(any_of(deliveries.c.id, delivery_ids))
         .values(status=DeliveryStatus.SENDING.value)
     )
-    statement = upsert(tx, attempts)
-    await tx.execute(
-        statement.on_conflict_do_nothing(index_elements=["org_id", "delivery_id", "number"]),
-        [
-            {"org_id": org_id, "delivery_id": one, "number": number, "started_at": now, "outcome": "sending"}
-            for one, number in begun
-        ],
+    last = (
+        sa.select(sa.func.coalesce(sa.func.max(attempts.c.number), 0))
+        .where(attempts.c.org_id == deliveries.c.org_id, attempts.c.delivery_id == deliveries.c.id)
+        .scalar_subquery()
     )
+    rows = await tx.execute(
+        sa.insert(attempts)
+        .from_select(
+            ["org_id", "delivery_id", "number", "started_at", "outcome"],
+            sa.select(
+                deliveries.c.org_id,
+                deliveries.c.id,
+                last + 1,
+                sa.literal(now, attempts.c.started_at.type),
+                sa.literal("sending", sa.Text),
+            ).where(deliveries.c.org_id == org_id, any_of(deliveries.c.id, delivery_ids)),
+        )
+        .returning(attempts.c.delivery_id, attempts.c.number)
+    )
+    return {row.delivery_id: row.number for row in rows}
+
+
+async def unknown(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime) -> dict[int, int]:
+    """Attempts of these deliveries whose end nobody recorded, now that their lease is over.
+
+    They may have been sent or not: they are closed as unknown and count. Returns how many by delivery.
+    """
+    if not delivery_ids:
+        return {}
+    rows = await tx.execute(
+        sa.update(attempts)
+        .where(
+            attempts.c.org_id == org_id,
+            any_of(attempts.c.delivery_id, delivery_ids),
+            attempts.c.outcome == "sending",
+        )
+        .values(outcome="unknown", reason="lease expired", ended_at=now)
+        .returning(attempts.c.delivery_id)
+    )
+    counted = Counter(rows.scalars())
+    if counted:
+        await tx.execute(
+            sa.update(deliveries)
+            .where(deliveries.c.id == sa.bindparam("of_id"))
+            .values(attempts=deliveries.c.attempts + sa.bindparam("more", type_=sa.Integer)),
+            [{"of_id": one, "more": more} for one, more in sorted(counted.items())],
+        )
+    return dict(counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +291,7 @@ class Record:
 
 
 async def record(tx: Tx, org_id: int, end: Record, now: datetime) -> None:
+    """Close the attempt. What the provider said of it meanwhile (delivered, failed) stays."""
     await tx.execute(
         sa.update(attempts)
         .where(
@@ -256,40 +301,18 @@ async def record(tx: Tx, org_id: int, end: Record, now: datetime) -> None:
         )
         .values(outcome=end.outcome, reason=end.reason, ended_at=now, provider=end.provider)
     )
-    values: dict[str, Any] = {"status": end.status.value, "reason": end.reason}
+    open_ = sa.text("status IN ('queued', 'sending')")
+    values: dict[str, Any] = {
+        "status": sa.case((open_, end.status.value), else_=deliveries.c.status),
+        "reason": sa.case((open_, end.reason), else_=deliveries.c.reason),
+    }
     if end.counts:
         values["attempts"] = deliveries.c.attempts + 1
-    if end.provider_ref:
+    if end.status is DeliveryStatus.SENT:
         values |= {"provider": end.provider, "provider_ref": end.provider_ref, "sent_at": now}
     if end.status in {DeliveryStatus.DEAD, DeliveryStatus.CANCELLED}:
         values["ended_at"] = now
     await tx.execute(sa.update(deliveries).where(deliveries.c.id == end.delivery_id).values(values))
-
-
-async def lost(
-    tx: Tx, org_id: int, delivery_ids: Sequence[int], before: Mapping[int, int], now: datetime
-) -> int:
-    """Attempts older than the one now claimed whose end nobody recorded: unknown, and counted."""
-    rows = await tx.execute(
-        sa.select(attempts.c.id, attempts.c.delivery_id, attempts.c.number).where(
-            attempts.c.org_id == org_id,
-            any_of(attempts.c.delivery_id, delivery_ids),
-            attempts.c.outcome == "sending",
-        )
-    )
-    old = [row for row in rows if row.number < before[row.delivery_id]]
-    if old:
-        await tx.execute(
-            sa.update(attempts)
-            .where(any_of(attempts.c.id, [row.id for row in old]))
-            .values(outcome="unknown", reason="lease expired", ended_at=now)
-        )
-        await tx.execute(
-            sa.update(deliveries)
-            .where(any_of(deliveries.c.id, [row.delivery_id for row in old]))
-            .values(attempts=deliveries.c.attempts + 1)
-        )
-    return len(old)
 
 
 async def set_status(tx: Tx, delivery_id: int, status: DeliveryStatus, reason: str, now: datetime) -> None:

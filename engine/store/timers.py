@@ -264,7 +264,10 @@ async def move(tx: Tx, later: Sequence[tuple[Timer, datetime]]) -> None:
             timers.c.lease_until.is_(None),
         )
         .values(due_at=sa.bindparam("new_due", type_=timers.c.due_at.type)),
-        [{"of_id": timer.id, "of_rev": timer.rev, "new_due": due_at} for timer, due_at in later],
+        [
+            {"of_id": timer.id, "of_rev": timer.rev, "new_due": due_at}
+            for timer, due_at in sorted(later, key=lambda one: one[0].id)
+        ],
     )
 
 

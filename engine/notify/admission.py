@@ -1,0 +1,86 @@
+"""Which due deliveries may start now; what may not is moved to when it may, before anybody claims it.
+
+Never sends, and never holds a lease: who waits here is free for any other worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from engine.db import Database, Tx
+from engine.models import ORG, Card, Delivery, Method, Timer
+from engine.notify.pacing import Pace
+from engine.store import cards, deliveries, timers
+
+CARD_FIRST: Final = timedelta(seconds=10)  # how long a page waits for the card of its channel
+PACE: Final = timedelta(seconds=1)  # Slack: one message per second and channel
+PACED: Final = frozenset({Method.SLACK, Method.CHANNEL})
+
+
+class Admission:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._pace = Pace(PACE)
+
+    async def admit(self, due: Sequence[Timer], now: datetime) -> tuple[list[Timer], int]:
+        """The timers whose deliveries may start, and how many were moved."""
+        async with self._database.snapshot() as tx:
+            found = await deliveries.read(tx, [timer.subject_id for timer in due])
+            placing = await _waiting_for_card(tx, list(found.values()), now)
+        admitted: list[Timer] = []
+        later: list[tuple[Timer, datetime]] = []
+        for timer in due:
+            delivery = found.get(timer.subject_id)
+            at = now if delivery is None else self._start_at(delivery, delivery.id in placing, now)
+            if at <= now:
+                admitted.append(timer)
+            else:
+                later.append((timer, at))
+        if later:
+            await self._database.write(lambda tx: timers.move(tx, later))
+        return admitted, len(later)
+
+    def hold(self, delivery: Delivery, until: datetime) -> None:
+        """The provider wants nothing there before `until`: what waits for it waits with it."""
+        if delivery.method in PACED:
+            self._pace.hold(_line(delivery), until)
+
+    def _start_at(self, delivery: Delivery, placing: bool, now: datetime) -> datetime:
+        if placing:
+            return now + PACE
+        if delivery.method not in PACED:
+            return now
+        return self._pace.admit(_line(delivery), now, delivery.id)
+
+
+def _line(delivery: Delivery) -> str:
+    return f"{delivery.method}:{delivery.person_id or delivery.address or delivery.incident_id}"
+
+
+async def _waiting_for_card(tx: Tx, found: Sequence[Delivery], now: datetime) -> set[int]:
+    """Messages for a channel in which the incident's card is about to be posted: it goes first, and
+    they go into its thread."""
+    waiting = [
+        one
+        for one in found
+        if one.method is Method.CHANNEL and one.incident_id and now - one.due_at < CARD_FIRST
+    ]
+    if not waiting:
+        return set()
+    shown = await cards.of_incidents(tx, ORG, [one.incident_id or 0 for one in waiting])
+    unplaced = {(card.incident_id, card.channel) for card in shown if card.ts is None}
+    return {
+        one.id
+        for one in waiting
+        if (one.incident_id, one.address or _service_channel(one, shown)) in unplaced
+    }
+
+
+def _service_channel(delivery: Delivery, shown: Sequence[Card]) -> str | None:
+    """A line without an address goes where the card of the incident's service stands."""
+    own = [
+        card.channel for card in shown if card.incident_id == delivery.incident_id and card.person_id is None
+    ]
+    return own[0] if own else None
