@@ -19,13 +19,16 @@ from engine.errors import BadInput
 from engine.store.keys import Listed
 
 Json = Annotated[bool, Parameter("--json", negative=())]
+# Why: "-" is standard input, not an option without a name.
+Source = Annotated[Path, Parameter(allow_leading_hyphen=True)]
+Value = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 DryRun = Annotated[bool, Parameter("--dry-run", negative=())]
 
 key = App(name="key", help="Integration keys: what lets a sender in.")
 token = App(name="token", help="API tokens: what lets a script in.")
 
 
-async def apply(file: Path, /, *, dry_run: DryRun = False, as_json: Json = False) -> None:
+async def apply(file: Source, /, *, dry_run: DryRun = False, as_json: Json = False) -> None:
     """Make the directory what midwatch.yaml says; shows what changes.
 
     Parameters
@@ -53,7 +56,7 @@ async def export() -> None:
 
 
 @key.command(name="create")
-async def create_key(service: str, /, *, value: str | None = None, as_json: Json = False) -> None:
+async def create_key(service: str, /, *, value: Value = None, as_json: Json = False) -> None:
     """Make an integration key of a service; it is shown once.
 
     Parameters
@@ -86,7 +89,7 @@ async def revoke_key(key_id: int, /) -> None:
 
 @token.command(name="create")
 async def create_token(
-    name: str, /, *, person: str | None = None, value: str | None = None, as_json: Json = False
+    name: str, /, *, person: str | None = None, value: Value = None, as_json: Json = False
 ) -> None:
     """Make an API token; it is shown once.
 

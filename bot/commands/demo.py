@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
@@ -19,23 +20,46 @@ import aiohttp
 from cyclopts import Parameter
 
 from bot.app import App, build
+from bot.commands.child import answering, sandbox_process
 from bot.commands.say import say
 from bot.commands.stopping import stop_signal
 from bot.logs import set_up_logs
 from bot.secret_key import FILE, with_secret_key
 from bot.settings import Settings
-from engine.clock import MovableClock
+from engine.clock import MovableClock, SystemClock
 from engine.config.parse import parse_config
 from engine.errors import BadInput, MidwatchError
 from engine.migrate import upgrade
 
 DATABASE: Final = "midwatch.sqlite3"
-LOG: Final = "midwatch.log"
-SANDBOX_LOG: Final = "sandbox.log"
 KEY: Final = "demo"  # the integration key and the API token, both
 HOST: Final = "127.0.0.1"
-READY_WITHIN_S: Final = 30.0
-STOP_WITHIN_S: Final = 5.0
+AHEAD: Final = "clock_ahead"  # seconds: the demo's time may have been moved forward
+SMS: Final = "/webhooks/twilio/sms"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a demo is: its ports and its directory."""
+
+    port: int
+    data: Path
+
+    @property
+    def midwatch(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def page(self) -> str:
+        return f"http://{HOST}:{self.port + 1}"
+
+    @property
+    def sandbox_log(self) -> Path:
+        return self.data / "sandbox.log"
+
+    @property
+    def log(self) -> Path:
+        return self.data / "midwatch.log"
 
 
 async def demo(
@@ -55,66 +79,63 @@ async def demo(
     fresh
         Start over with an empty one.
     """
+    ground = Ground(port, data)
     for each in (port, port + 1):
         _must_be_free(each, port)
     _prepare(data, fresh=fresh)
-    set_up_logs(path=data / LOG)
-    app = build(with_secret_key(settings(port, data), lambda _: None), MovableClock())
+    set_up_logs(path=ground.log)
     with stop_signal() as stop:
-        async with _sandbox(port, data) as ended, _midwatch(app):
-            await _ready(port, ended)
-            say(*_welcome(port, data))
-            await _first(stop, ended)
-            if not stop.is_set():
-                raise MidwatchError(f"The sandbox stopped by itself; {data / SANDBOX_LOG} says why.")
+        serving = asyncio.create_task(_serve(ground))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not serving.done():
             say("", "Stopping …")
+            serving.cancel()
+            await asyncio.wait({serving})
+        if not serving.cancelled():
+            serving.result()
     say("Stopped. What happened is kept; start over with FRESH=1 (or --fresh).")
 
 
-def settings(port: int, data: Path) -> Settings:
+def settings(ground: Ground) -> Settings:
     """What a real install sets in its environment."""
-    sandbox = f"http://{HOST}:{port + 1}"
     return Settings.model_validate(
         {
             "demo": True,
-            "database_url": f"sqlite:///{data / DATABASE}",
-            "public_url": f"http://{HOST}:{port}",
-            "bind": f"{HOST}:{port}",
+            "database_url": f"sqlite:///{ground.data / DATABASE}",
+            "public_url": ground.midwatch,
+            "bind": f"{HOST}:{ground.port}",
             "ops_channel": "#ops",
             "slack_bot_token": "xoxb-demo",
             "slack_app_token": "xapp-demo",
-            "slack_api_url": f"{sandbox}/api",
+            "slack_api_url": f"{ground.page}/api",
             "twilio_account_sid": "AC" + "0" * 32,
             "twilio_auth_token": "demo",
             "twilio_from": "+12025550100",
-            "twilio_api_url": sandbox,
+            "twilio_api_url": ground.page,
         }
     )
 
 
-@asynccontextmanager
-async def _sandbox(port: int, data: Path) -> AsyncIterator[asyncio.Task[int]]:
-    """The sandbox as a process of its own; the task ends when it does."""
-    midwatch = f"http://{HOST}:{port}"
-    with (data / SANDBOX_LOG).open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", "sandbox", "--port", str(port + 1), "--parent", "stdin"),
-            *("--sms-url", f"{midwatch}/webhooks/twilio/sms", "--control", midwatch),
-            stdin=asyncio.subprocess.PIPE,  # its end tells the sandbox that we are gone, also by kill -9
-            stdout=log,
-            stderr=log,
-            start_new_session=True,  # Ctrl-C is ours alone: Midwatch stops first, then the sandbox
-        )
-    ended = asyncio.create_task(process.wait())
-    try:
-        yield ended
-    finally:
-        with suppress(ProcessLookupError):
-            process.terminate()
-        await asyncio.wait({ended}, timeout=STOP_WITHIN_S)
-        if not ended.done():
-            process.kill()
-            await ended
+async def _serve(ground: Ground) -> None:
+    """Until cancelled. The sandbox is there first, so that Slack answers when Midwatch asks."""
+    clock, ahead = MovableClock(), _time_moved(ground)
+    clock.move_to(clock.now() + ahead)
+    arguments = ("--port", str(ground.port + 1), "--sms-url", f"{ground.midwatch}{SMS}")
+    log = ground.sandbox_log
+    async with sandbox_process([*arguments, "--control", ground.midwatch], log) as ended:
+        await answering(f"{ground.page}/", ended, log)
+        app = build(with_secret_key(settings(ground), lambda _: None), clock)
+        async with _midwatch(app):
+            await answering(f"{ground.midwatch}/readyz", ended, log)
+            await _catch_up(ground, ahead)
+            say(*_welcome(ground))
+            try:
+                await asyncio.wait({ended})
+            finally:
+                _keep_time(ground, clock)
+        raise MidwatchError(f"The sandbox stopped by itself; {log} says why.")
 
 
 @asynccontextmanager
@@ -138,32 +159,29 @@ async def _populate(app: App) -> None:
     await app.setup.create_token("demo", value=KEY)
 
 
-async def _ready(port: int, ended: asyncio.Task[int]) -> None:
-    """Until both answer."""
-    urls = (f"http://{HOST}:{port}/readyz", f"http://{HOST}:{port + 1}/")
+async def _catch_up(ground: Ground, ahead: timedelta) -> None:
+    """Bring the sandbox to the time that the last run had been moved to."""
+    if ahead < timedelta(seconds=1):
+        return
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{ground.page}/sandbox/advance", json={"seconds": ahead.total_seconds()}) as response,
+    ):
+        if response.status != 200:
+            say("The sandbox could not be moved to the time of the last run; it shows the real one.")
+
+
+def _time_moved(ground: Ground) -> timedelta:
+    """How far ahead the clock of the last run was: timers were armed by it."""
     try:
-        async with asyncio.timeout(READY_WITHIN_S), aiohttp.ClientSession() as session:
-            for url in urls:
-                while not await _answers(session, url):
-                    if ended.done():
-                        raise MidwatchError("The sandbox did not start; its log says why.")
-                    await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise MidwatchError("Midwatch did not get ready in time; its log says why.") from None
+        return timedelta(seconds=max(0.0, float((ground.data / AHEAD).read_text(encoding="ascii"))))
+    except (FileNotFoundError, ValueError):
+        return timedelta()
 
 
-async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
-    try:
-        async with session.get(url, timeout=aiohttp.ClientTimeout(total=2)) as response:
-            return response.status == 200
-    except (aiohttp.ClientError, TimeoutError):
-        return False
-
-
-async def _first(stop: asyncio.Event, ended: asyncio.Task[int]) -> None:
-    asked = asyncio.create_task(stop.wait())
-    await asyncio.wait({asked, ended}, return_when=asyncio.FIRST_COMPLETED)
-    asked.cancel()
+def _keep_time(ground: Ground, clock: MovableClock) -> None:
+    ahead = clock.now() - SystemClock().now()
+    (ground.data / AHEAD).write_text(f"{ahead.total_seconds():.3f}\n", encoding="ascii")
 
 
 def _must_be_free(port: int, first: int) -> None:
@@ -187,18 +205,18 @@ def _prepare(data: Path, *, fresh: bool) -> None:
     data.mkdir(parents=True, exist_ok=True)
 
 
-def _welcome(port: int, data: Path) -> list[str]:
+def _welcome(ground: Ground) -> list[str]:
     alert = '{"summary": "checkout is slow", "severity": "critical", "dedup_key": "checkout-slow"}'
     return [
         "Midwatch is running, with a Slack and phones of its own.",
         "",
-        f"  Open   http://{HOST}:{port + 1}   Slack and the phones, as ana, ben or cho",
-        f"  Also   http://{HOST}:{port}   alerts and the API; key and token are both: {KEY}",
-        f"  Log    {data / LOG}",
+        f"  Open   {ground.page}   Slack and the phones, as ana, ben or cho",
+        f"  Also   {ground.midwatch}   alerts and the API; key and token are both: {KEY}",
+        f"  Log    {ground.log}",
         "",
         "Try",
         "  1. An alert pages whoever is on call:",
-        f"     curl -H 'Authorization: Bearer {KEY}' -d '{alert}' http://{HOST}:{port}/v1/events",
+        f"     curl -H 'Authorization: Bearer {KEY}' -d '{alert}' {ground.midwatch}/v1/events",
         "  2. Who is on call? Type in Slack:       /oncall",
         "  3. Put ben on call for two hours:       /override @ben 2h",
         "",

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from bot.manifest import manifest, optional_scopes, scopes
+from bot.slack.connection import NEEDED_SCOPES
+from bot.slack.listeners import COMMANDS
 
 TOP = {"_metadata", "display_information", "features", "oauth_config", "settings"}
 SETTINGS = {
@@ -19,6 +21,7 @@ SETTINGS = {
 }
 # Which scope lets an event through (docs.slack.dev, the page of each event).
 EVENT_SCOPES = {
+    "app_home_opened": set[str](),
     "app_mention": {"app_mentions:read"},
     "channel_archive": {"channels:read"},
     "channel_deleted": {"channels:read"},
@@ -60,9 +63,9 @@ def test_names_are_as_short_as_slack_wants_them(app: dict[str, Any]) -> None:
 
 
 def test_commands_keep_slacks_limits(app: dict[str, Any]) -> None:
-    """Each command has a description and a hint, and mentions arrive as ids."""
+    """Each command that is listened to has a description and a hint, and mentions arrive as ids."""
     commands = app["features"]["slash_commands"]
-    assert [each["command"] for each in commands] == ["/oncall", "/override", "/page", "/incident"]
+    assert tuple(each["command"] for each in commands) == COMMANDS
     for each in commands:
         assert each.keys() == {"command", "description", "usage_hint", "should_escape"}
         assert len(each["description"]) <= 2000
@@ -71,8 +74,9 @@ def test_commands_keep_slacks_limits(app: dict[str, Any]) -> None:
 
 
 def test_every_event_has_the_scope_it_needs(app: dict[str, Any]) -> None:
-    """An event without its scope would never arrive, silently."""
+    """An event without its scope would never arrive, silently; those that are listened to are there."""
     events = app["settings"]["event_subscriptions"]["bot_events"]
+    assert {"app_home_opened", "app_mention", "message.im"} <= set(events)
     assert len(events) == len(set(events)) <= 100
     for event in events:
         assert EVENT_SCOPES[event] <= scopes(), event
@@ -81,7 +85,7 @@ def test_every_event_has_the_scope_it_needs(app: dict[str, Any]) -> None:
 def test_optional_scopes_are_asked_for_too() -> None:
     """A scope that may be refused is still one of those asked for, and none that pages is optional."""
     assert optional_scopes() < scopes()
-    assert not {"chat:write", "commands", "im:write", "users:read"} & optional_scopes()
+    assert not NEEDED_SCOPES & optional_scopes()
 
 
 def test_it_runs_without_a_public_url_and_with_tokens_that_last(app: dict[str, Any]) -> None:

@@ -1,0 +1,207 @@
+"""The command line on a new install: configure, look, answer; plain sentences and exit codes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from bot.__main__ import COMMANDS, _run
+
+DEMO = Path(__file__).parents[2] / "bot" / "demo.yaml"
+
+
+class Terminal:
+    """Types commands, in a directory of its own, and reads what they write."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.code = 0
+        self.errors = ""
+
+    def __call__(self, *arguments: str) -> str:
+        self._capsys.readouterr()
+        self.code = _run(arguments)
+        written = self._capsys.readouterr()
+        self.errors = written.err
+        return written.out
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self(*arguments, "--json"))
+
+
+@pytest.fixture
+def terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Terminal]:
+    monkeypatch.chdir(tmp_path)
+    for name in ("MIDWATCH_DATABASE_URL", "MIDWATCH_SECRET_KEY", "MIDWATCH_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield Terminal(capsys)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def configured(terminal: Terminal) -> Terminal:
+    terminal("apply", str(DEMO))
+    assert terminal.code == 0, terminal.errors
+    return terminal
+
+
+def test_a_new_install_is_configured_by_one_file(terminal: Terminal, tmp_path: Path) -> None:
+    """apply makes the tables, the secret key and the directory; a second time changes nothing."""
+    assert "+ service checkout" in terminal("apply", str(DEMO), "--dry-run")
+    assert terminal("export").startswith("people: []")
+    assert "8 applied." in terminal("apply", str(DEMO))
+    assert (tmp_path / "data" / "secret.key").exists()
+    assert terminal("apply", str(DEMO)) == "nothing to change\n"
+    assert terminal.json("apply", str(DEMO)) == {"applied": True, "changes": [], "left": []}
+
+
+def test_what_is_exported_can_be_applied(
+    configured: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """export writes a file that changes nothing when it is applied, also from standard input."""
+    exported = configured("export")
+    (tmp_path / "again.yaml").write_text(exported)
+    assert configured("apply", "again.yaml") == "nothing to change\n"
+    monkeypatch.setattr(sys, "stdin", StringIO(exported))
+    assert configured("apply", "-") == "nothing to change\n"
+
+
+def test_every_mistake_of_the_file_is_written_and_nothing_applied(terminal: Terminal, tmp_path: Path) -> None:
+    """Each mistake is a line on standard error; the exit code says that the input was wrong."""
+    (tmp_path / "bad.yaml").write_text("people: [{name: ana}]\nfallback: [{person: bob}]\n")
+    assert terminal("apply", "bad.yaml") == ""
+    assert terminal.code == 2
+    assert [line.split(":")[0] for line in terminal.errors.splitlines()[-2:]] == [
+        "people[1]",
+        "fallback[1].person",
+    ]
+    assert terminal.json("incidents") == []
+
+
+def test_who_is_on_call_is_shown_for_people_and_for_scripts(configured: Terminal) -> None:
+    """who names each schedule's person, until when and who is next; --json is JSON."""
+    shown = configured("who", "--at", "2026-03-02T10:00:00Z")
+    assert shown == "There is no schedule yet. Write one into midwatch.yaml and run: midwatch apply\n"
+    rows = configured.json("who")
+    assert [row["schedule"] for row in rows] == ["payments-primary", "payments-secondary"]
+    on_call, following = rows[0]["people"][0], rows[0]["next_people"][0]
+    assert {on_call, following} == {"ana", "ben"}
+    text = configured("who", "payments-primary")
+    assert text.startswith(f"payments-primary\n  {on_call}, since ")
+    assert f"then {following}" in text
+    assert "payments-secondary" not in text
+
+
+def test_an_override_says_what_it_did(configured: Terminal) -> None:
+    """override puts somebody on call, says instead of whom, and who sees it."""
+    on_call = configured.json("who", "payments-primary")[0]["people"]
+    said = configured("override", "@cho", "2h", "--schedule", "payments-primary")
+    assert said.startswith(f"cho is on call on payments-primary instead of {on_call[0]} for 2h, until ")
+    assert configured.json("who", "payments-primary")[0]["people"] == ["cho"]
+    assert configured.json("override", "ana", "30m")["override"]["schedule_id"] > 0
+
+
+def test_a_key_is_written_alone_so_that_scripts_can_take_it(configured: Terminal) -> None:
+    """key create writes the key on standard output and everything else beside it."""
+    made = configured("key", "create", "checkout")
+    assert made.startswith("mwk_")
+    assert made.count("\n") == 1
+    assert "Shown once" in configured.errors
+    assert configured.json("key", "create", "checkout", "--value", "old-key")["key"] == "old-key"
+    assert len(configured.json("key", "list")) == 2
+    assert configured("key", "revoke", "1") == "Key 1 is revoked.\n"
+    assert made.strip() not in configured("key", "list")
+    assert configured("token", "create", "laptop", "--person", "ana").startswith("mwt_")
+    assert [(t["name"], t["person"]) for t in configured.json("token", "list")] == [("laptop", "ana")]
+    assert configured("token", "revoke", "1") == "Token 1 is revoked.\n"
+
+
+def test_a_key_can_be_given_on_standard_input(configured: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--value -` keeps a key out of the list of processes."""
+    monkeypatch.setattr(sys, "stdin", StringIO("taken-over\n"))
+    assert configured("key", "create", "checkout", "--value", "-") == "taken-over\n"
+
+
+WRONG = [
+    (["override", "@bne", "2h"], 1, "There is no person 'bne'; did you mean 'ben'?"),
+    (["override", "@ben", "yesterday"], 2, "'yesterday' is no duration. Write it like 2h, 90m or 1h30m."),
+    (["override", "@ben", "2h", "--schedule", "x"], 1, "There is no schedule 'x'."),
+    (["who", "payments"], 1, "There is no schedule 'payments'"),
+    (["who", "--at", "noon"], 2, "'noon' is no time."),
+    (["key", "create", "chekout"], 1, "There is no service 'chekout'. There are: checkout."),
+    (["key", "revoke", "99"], 1, "There is no key 99"),
+    (["token", "create", "x", "--person", "bob"], 1, "There is no person 'bob'."),
+    (["ack", "42"], 1, "There is no incident #42."),
+    (["ack"], 2, "requires an argument"),
+    (["ack", "x"], 2, "Invalid value"),
+    (["incidents", "--status", "open"], 2, "A status is one of triggered, acknowledged"),
+    (["apply", "no-such.yaml"], 2, "There is no file no-such.yaml."),
+    (["apply", "."], 2, "cannot be read"),
+    (["nonsense"], 2, 'Unknown command "nonsense"'),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "sentence"), WRONG, ids=[" ".join(a) for a, _, _ in WRONG])
+def test_what_cannot_be_done_is_one_sentence(
+    configured: Terminal, arguments: list[str], code: int, sentence: str
+) -> None:
+    """No traceback; 2 for wrong input, 1 for what is not there."""
+    assert configured(*arguments) == ""
+    assert configured.code == code
+    assert sentence in configured.errors
+    assert configured.errors.count("\n") == 1
+
+
+def test_wrong_settings_are_told_all_at_once(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistyped setting stops every command with the right name."""
+    monkeypatch.setenv("MIDWATCH_DATABSE_URL", "x")
+    monkeypatch.setenv("MIDWATCH_BIND", "x")
+    terminal("who")
+    assert terminal.code == 2
+    assert "did you mean MIDWATCH_DATABASE_URL?" in terminal.errors
+    assert "MIDWATCH_BIND: must be an address" in terminal.errors
+
+
+def test_a_database_that_is_away_is_one_sentence(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listening is said without a traceback and without the password."""
+    monkeypatch.setenv("MIDWATCH_DATABASE_URL", "postgresql://midwatch:hunter2@127.0.0.1:1/x")
+    monkeypatch.setenv("MIDWATCH_SECRET_KEY", "0123456789abcdef")
+    terminal("who")
+    assert terminal.code == 1
+    assert "Traceback" not in terminal.errors
+    assert "hunter2" not in terminal.errors
+
+
+def test_migrate_checks_without_changing(terminal: Terminal) -> None:
+    """--check fails on an empty database, and after migrate it does not."""
+    terminal("migrate", "--check")
+    assert (terminal.code, terminal.errors.splitlines()[-1]) == (
+        1,
+        "The database is not up to date. Run: midwatch migrate",
+    )
+    terminal("migrate")
+    assert terminal("migrate", "--check") == "The database is up to date.\n"
+    assert terminal.code == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(terminal: Terminal, command: str) -> None:
+    """--help of each command shows its usage and one sentence, and does nothing."""
+    shown = terminal(command, "--help")
+    assert f"Usage: midwatch {command}" in shown
+    assert COMMANDS[command][1] in shown
+    assert terminal.code == 0

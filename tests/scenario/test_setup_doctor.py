@@ -1,0 +1,221 @@
+"""doctor: what is wrong with an install is found, and each finding says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from bot.doctor import Finding, Level, examine
+from bot.sandbox.server import SandboxServer
+from bot.sandbox.world import Options
+from bot.settings import Settings
+from engine.clock import SystemClock
+from engine.config.parse import parse_config
+from engine.db import Database
+from engine.migrate import upgrade
+from engine.pager.setup import Setup
+from engine.vault import Vault
+
+DEMO = (Path(__file__).parents[2] / "bot" / "demo.yaml").read_text(encoding="utf-8")
+VAULT = Vault("a key for tests")
+TWILIO = {
+    "twilio_account_sid": "AC" + "0" * 32,
+    "twilio_auth_token": "demo",
+    "twilio_from": "+12025550100",
+}
+SLACK = {"slack_bot_token": "xoxb-demo", "slack_app_token": "xapp-demo"}
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Database]:
+    database = Database(f"sqlite:///{tmp_path}/midwatch.sqlite3")
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def setup(store: Database) -> Setup:
+    await upgrade(store)
+    setup = Setup(store, SystemClock(), VAULT)
+    await setup.apply(parse_config(DEMO))
+    await setup.create_key("checkout", "demo")
+    return setup
+
+
+@pytest.fixture
+async def healthy() -> AsyncIterator[str]:
+    """A public URL with Midwatch behind it."""
+    app = web.Application()
+    app.router.add_get("/healthz", _ok)
+    async with TestServer(app) as server:
+        yield str(server.make_url("")).rstrip("/")
+
+
+async def _ok(_request: web.Request) -> web.Response:
+    return web.json_response({"status": "ok"})
+
+
+async def findings(store: Database, vault: Vault = VAULT, **settings: object) -> list[Finding]:
+    return await examine(Settings.model_validate(settings), store, SystemClock(), vault)
+
+
+def bad(found: list[Finding]) -> dict[str, str]:
+    assert all(bool(finding.advice) is (finding.level is not Level.OK) for finding in found)
+    return {finding.about: finding.text for finding in found if finding.level is Level.PROBLEM}
+
+
+async def test_a_sound_install_has_no_finding(store: Database, setup: Setup, healthy: str) -> None:
+    """With Slack, phones, a URL and a directory everything is ok, checked against the sandbox."""
+    async with SandboxServer() as sandbox:
+        found = await findings(
+            store,
+            **SLACK,
+            **TWILIO,
+            slack_api_url=sandbox.api_url,
+            twilio_api_url=sandbox.url,
+            public_url=healthy,
+            ops_channel="#ops",
+        )
+    assert [finding for finding in found if finding.level is not Level.OK] == []
+    texts = " | ".join(f"{finding.about}: {finding.text}" for finding in found)
+    for said in (
+        "up to date",
+        "the bot token works",
+        "Socket Mode works",
+        "the account works",
+        "reaches somebody",
+    ):
+        assert said in texts
+
+
+async def test_tokens_that_are_refused_are_named(store: Database, setup: Setup) -> None:
+    """A wrong bot token, app token or Twilio token is a problem of its own."""
+    async with SandboxServer(options=Options(bot_token="xoxb-other", app_token="xapp-other")) as sandbox:
+        found = bad(
+            await findings(
+                store,
+                **SLACK,
+                **{**TWILIO, "twilio_auth_token": "wrong"},
+                slack_api_url=sandbox.api_url,
+                twilio_api_url=sandbox.url,
+            )
+        )
+    assert "refused: invalid_auth" in found["Slack"]
+    assert "HTTP 401" in found["Twilio"]
+
+
+async def test_a_missing_scope_is_named(store: Database, setup: Setup) -> None:
+    """What Slack did not grant is a problem when pages need it, and worth knowing when a feature does."""
+    granted = Options().scopes - {"im:write", "usergroups:write"}
+    async with SandboxServer(options=Options(scopes=granted)) as sandbox:
+        found = await findings(store, **SLACK, slack_api_url=sandbox.api_url)
+    assert bad(found)["Slack"] == "scopes are missing: im:write"
+    noted = [finding.text for finding in found if finding.level is Level.WARNING]
+    assert "optional scopes are missing: usergroups:write" in noted
+
+
+async def test_providers_that_are_away_are_told_apart_from_wrong_tokens(
+    store: Database, setup: Setup
+) -> None:
+    """Nobody listening is "cannot be reached"."""
+    nowhere = "http://127.0.0.1:9"
+    found = bad(
+        await findings(
+            store, **SLACK, **TWILIO, slack_api_url=nowhere, twilio_api_url=nowhere, public_url=nowhere
+        )
+    )
+    assert all("cannot be reached" in found[about] for about in ("Slack", "Twilio", "public URL"))
+
+
+async def test_a_new_install_is_led_by_the_hand(store: Database) -> None:
+    """Without anything: no tables, nobody to page, no way to page them."""
+    found = bad(await findings(store))
+    assert found == {
+        "settings": "neither Slack nor Twilio is set up: nobody can be paged",
+        "database": "its tables are missing or old",
+    }
+    await upgrade(store)
+    assert bad(await findings(store, **TWILIO, twilio_api_url="http://127.0.0.1:9"))["people"] == (
+        "there is nobody yet"
+    )
+
+
+async def test_a_database_that_is_away_is_one_finding() -> None:
+    """The directory is not blamed for it."""
+    away = Database("postgresql://midwatch:hunter2@127.0.0.1:1/x")
+    found = await findings(away)
+    await away.close()
+    assert bad(found)["database"].startswith("cannot be reached")
+    assert "hunter2" not in str(found)
+
+
+HOLES = """
+people:
+- {name: dan, contact: {email: dan@example.com}}
+- {name: eve, slack: U0EVE}
+schedules:
+- {name: empty, timezone: UTC, layers: []}
+policies:
+- name: holes
+  levels:
+  - {targets: [{schedule: empty}], timeout: 5m}
+  - {targets: [{channel: "#ops"}], timeout: 5m}
+  - {targets: [{person: dan}], timeout: 5m}
+services:
+- {name: lost}
+- {name: leaky, policy: holes}
+"""
+
+
+async def test_a_directory_with_holes_is_shown_where_it_leaks(store: Database) -> None:
+    """No fallback, a service without policy or key, levels that reach nobody, people without phones."""
+    await upgrade(store)
+    await Setup(store, SystemClock(), VAULT).apply(parse_config(HOLES))
+    found = await findings(store)
+    problems, warnings = bad(found), [f for f in found if f.level is Level.WARNING]
+    assert "the chain is empty" in problems["fallback"]
+    assert "has no policy" in problems["service lost"]
+    assert problems["policy holes"] == "level 1 reaches nobody now: nobody is on call on empty"
+    told = {(finding.about, finding.text.split(":")[0]) for finding in warnings}
+    assert ("policy holes", "level 2 reaches nobody now") in told
+    assert {about for about, text in told if text.startswith("has no phone")} == {"person dan", "person eve"}
+    assert ("service leaky", "has no key") in told
+
+
+async def test_a_lost_secret_key_is_counted(store: Database, setup: Setup) -> None:
+    """With another key no address can be read, and everybody who has no other is unreachable."""
+    found = bad(await findings(store, Vault("another key")))
+    # Slack, SMS and voice of three people
+    assert found["secret key"] == "9 of 9 addresses were written with another key"
+    assert found["person ana"] == "cannot be reached by anything"
+
+
+async def test_a_proxy_that_redirects_is_told(store: Database, setup: Setup) -> None:
+    """Senders lose alerts over a redirect, so doctor does not follow one either."""
+
+    async def elsewhere(_request: web.Request) -> web.Response:
+        raise web.HTTPFound("/elsewhere")
+
+    app = web.Application()
+    app.router.add_get("/healthz", elsewhere)
+    async with TestServer(app) as server:
+        found = bad(await findings(store, public_url=str(server.make_url(""))))
+    assert found["public URL"] == "answers 302, which is not Midwatch"
+
+
+async def test_http_mode_needs_a_public_url(store: Database, setup: Setup) -> None:
+    """A signing secret without a URL means that buttons do nothing."""
+    async with SandboxServer() as sandbox:
+        found = bad(
+            await findings(
+                store,
+                slack_bot_token="xoxb-demo",
+                slack_signing_secret="s",
+                slack_api_url=sandbox.api_url,
+            )
+        )
+    assert "HTTP mode needs a public URL" in found["Slack"]
