@@ -71,7 +71,9 @@ def _page(fate: Fate, level: int, rung: Rung, now: datetime) -> Step:
 
 
 def _end_of_pass(fate: Fate, ladder: Ladder, now: datetime, *, forced: bool) -> Step:
-    if not fate.reached and not forced:
+    # Why the level: who asks for more when the fallback was paged wants the ladder tried again,
+    # since somebody may be on call by now.
+    if not fate.reached and not (forced and fate.level == FALLBACK):
         return fallback(fate, now)
     goes_on = fate.pass_ < ladder.repeat or ladder.on_exhaustion is OnExhaustion.REPEAT or forced
     if not goes_on:

@@ -106,6 +106,11 @@ class Exhaust:
 
 
 @dataclass(frozen=True, slots=True)
+class Stuck:
+    """Its timer could not be worked, however often that was tried."""
+
+
+@dataclass(frozen=True, slots=True)
 class Acknowledge:
     by: Actor
 
@@ -144,8 +149,12 @@ class Reassign:
 
 @dataclass(frozen=True, slots=True)
 class AddResponder:
+    """`sequence` counts how often this person was asked; `pending`: they are still being told."""
+
     by: Actor
     person_id: int
+    sequence: int = 1
+    pending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +208,7 @@ Command = (
     | Unacknowledge
     | EndOfSnooze
     | AckTimeout
+    | Stuck
     | Snooze
     | EscalateNow
     | Reassign
@@ -243,6 +253,7 @@ class PageFallback:
 @dataclass(frozen=True, slots=True)
 class PageResponder:
     person_id: int
+    sequence: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +314,10 @@ Effect = (
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The new fate, what follows from it, and why, in a sentence for people."""
+    """The new fate, what follows from it, and why, in a sentence for people.
+
+    Not `changed`: what was asked for was not done, or was done already.
+    """
 
     fate: Fate
     reason: str

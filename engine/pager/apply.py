@@ -6,6 +6,7 @@ together (fate, timeline, timers, deliveries, cards) is written here together.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,6 +14,7 @@ from typing import TypeVar
 
 from engine.db import Tx
 from engine.directory import Directory
+from engine.escalation import settled
 from engine.escalation.fate import (
     Arm,
     Armed,
@@ -21,6 +23,7 @@ from engine.escalation.fate import (
     Decision,
     Disarm,
     EndResponder,
+    PageFallback,
     RevivePages,
 )
 from engine.models import Actor, Alert, DeliveryKind, Rank, Timer, TimerKind
@@ -55,7 +58,17 @@ class Change:
         return replace(self.incident, fate=self.decision.fate)
 
     def effects(self, kind: type[E]) -> Iterable[E]:
-        return (effect for effect in self.decision.effects if isinstance(effect, kind))
+        return (effect for effect in settled(self.decision.effects) if isinstance(effect, kind))
+
+    @property
+    def text(self) -> str:
+        """The line of the timeline: the reason, and who should have been told and cannot be."""
+        remarks = list(self.remarks)
+        for effect in self.effects(PageFallback):
+            links = self.chain[: effect.links]
+            remarks += [remark for link in links for remark in link.remarks]
+            remarks += [] if links else ["the fallback chain is empty"]
+        return "; ".join(dict.fromkeys((self.decision.reason, *remarks)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +128,7 @@ async def _write_timeline(tx: Tx, org_id: int, changes: Sequence[Change], now: d
             incident_id=change.incident.id,
             kind=change.kind,
             actor=change.actor,
-            text="; ".join((change.decision.reason, *change.remarks)),
+            text=change.text,
             before=change.incident.fate.status.value,
             after=change.decision.fate.status.value,
             epoch=change.decision.fate.epoch,
@@ -131,24 +144,21 @@ async def _cancel(
     tx: Tx, org_id: int, changes: Sequence[Change], now: datetime
 ) -> tuple[tuple[str, str, int | None], ...]:
     """Cancel what is queued; say which calls may still be ringing."""
-    stopped: list[int] = []
+    alike: dict[CancelPages, dict[int, int]] = defaultdict(dict)  # to the epochs of the incidents
     for change in changes:
         for effect in change.effects(CancelPages):
-            kinds = [DeliveryKind.PAGE, *((DeliveryKind.RESPONDER,) if effect.responders else ())]
-            epochs = {change.incident.id: change.decision.fate.epoch}
-            gone = await deliveries.cancel(
-                tx, org_id, [change.incident.id], kinds, effect.reason, epochs, now
-            )
-            await timers.disarm_unsent(tx, org_id, gone)
-            stopped.append(change.incident.id)
+            alike[effect][change.incident.id] = change.decision.fate.epoch
         for ended in change.effects(EndResponder):
             gone = await deliveries.cancel_responder(
                 tx, org_id, change.incident.id, ended.person_id, "answered", now
             )
             await timers.disarm_unsent(tx, org_id, gone)
-    if not stopped:
-        return ()
-    calls = await deliveries.ringing(tx, org_id, stopped)
+    for effect, epochs in alike.items():
+        kinds = [DeliveryKind.PAGE, *((DeliveryKind.RESPONDER,) if effect.responders else ())]
+        gone = await deliveries.cancel(tx, org_id, sorted(epochs), kinds, effect.reason, epochs, now)
+        await timers.disarm_unsent(tx, org_id, gone)
+    stopped = sorted({incident for epochs in alike.values() for incident in epochs})
+    calls = await deliveries.ringing(tx, org_id, stopped) if stopped else []
     return tuple((call.provider, call.provider_ref, call.person_id) for call in calls)
 
 
@@ -166,7 +176,7 @@ async def _queue(
     new = [
         delivery
         for change in changes
-        for effect in change.decision.effects
+        for effect in settled(change.decision.effects)
         for delivery in deliveries_of(effect, change.after, directory, change.chain, now)
     ]
     return deliver_armings(await deliveries.queue(tx, org_id, new, now))

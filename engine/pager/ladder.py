@@ -7,12 +7,13 @@ somebody who can be paged, and is named in the remarks.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from engine import contact
-from engine.directory import Directory, Person, Policy, Target, TargetKind
+from engine.directory import Directory, NamedSchedule, Person, Policy, Target, TargetKind
+from engine.escalation import heard
 from engine.escalation.fate import Ladder, Rung
 from engine.models import Urgency
 from engine.schedule import on_call
@@ -27,6 +28,11 @@ class Link:
     people: tuple[int, ...] = ()
     channels: tuple[str, ...] = ()
     urls: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()  # who should have been in it, or in an empty one before it
+
+    @property
+    def empty(self) -> bool:
+        return not (self.people or self.channels or self.urls)
 
 
 class Resolver:
@@ -34,7 +40,7 @@ class Resolver:
 
     def __init__(self, directory: Directory, urgency: Urgency, now: datetime) -> None:
         self._directory = directory
-        self._urgency = urgency if urgency is not Urgency.NONE else Urgency.LOW
+        self._urgency = heard(urgency)
         self._now = now
         self.remarks: list[str] = []
 
@@ -51,22 +57,27 @@ class Resolver:
     def chain(self, policy: Policy | None) -> tuple[Link, ...]:
         """Who is left when nobody can be found or reached, nearest first; empty links are left out."""
         directory = self._directory
+        named = (self._fallbacks_of(policy), directory.fallback, _persons(directory.admins))
+        links = [self._link(targets) for targets in named]
+        links.append(Link(urls=tuple(range(len(directory.fallback_urls)))))
+        kept: list[Link] = []
+        missing: tuple[str, ...] = ()
+        for link in links:
+            missing += link.remarks
+            if not link.empty:
+                kept.append(replace(link, remarks=missing))
+                missing = ()
+        return tuple(kept)
+
+    def _fallbacks_of(self, policy: Policy | None) -> tuple[Target, ...]:
         targets = [target for level in (policy.levels if policy else ()) for target in level.targets]
-        own = [
-            schedule.fallback
-            for target in targets
-            if target.kind is TargetKind.SCHEDULE
-            and (schedule := directory.schedules.get(int(target.ref))) is not None
-            and schedule.fallback is not None
-        ]
-        fallback = self._rung(directory.fallback, ASSIGNED_WAIT)
-        links = (
-            Link(self._reachable(own)),
-            Link(fallback.people, fallback.channels),
-            Link(self._reachable(directory.admins)),
-            Link(urls=tuple(range(len(directory.fallback_urls)))),
-        )
-        return tuple(link for link in links if link != Link())
+        schedules = [self._schedule(one) for one in targets if one.kind is TargetKind.SCHEDULE]
+        return _persons(one.fallback for one in schedules if one is not None and one.fallback is not None)
+
+    def _link(self, targets: Iterable[Target]) -> Link:
+        own = Resolver(self._directory, self._urgency, self._now)  # its remarks are of the link alone
+        rung = own._rung(targets, ASSIGNED_WAIT)
+        return Link(rung.people, rung.channels, remarks=tuple(own.remarks))
 
     def _assigned(self, target: Target | None, wait: timedelta) -> Rung | None:
         return None if target is None else self._rung((target,), wait)
@@ -77,29 +88,36 @@ class Resolver:
         for target in targets:
             if target.kind is TargetKind.CHANNEL:
                 channels.append(str(target.ref))
+            elif target.kind is TargetKind.PERSON:
+                people += self._reachable((int(target.ref),))
             else:
-                people.extend(self._people(target))
-        return Rung(self._reachable(people), tuple(dict.fromkeys(channels)), timeout)
+                people += self._on_call(target)
+        return Rung(tuple(dict.fromkeys(people)), tuple(dict.fromkeys(channels)), timeout)
 
-    def _people(self, target: Target) -> Iterable[int]:
-        if target.kind is TargetKind.PERSON:
-            return (int(target.ref),)
-        schedule = self._directory.schedules.get(int(target.ref))
+    def _on_call(self, target: Target) -> list[int]:
+        """Who of the schedule can be reached; where that is nobody, its fallback."""
+        schedule = self._schedule(target)
         if schedule is None:
             self._remark("a level names a schedule that was deleted")
-            return ()
-        people = on_call(schedule.schedule, self._now).people
+            return []
+        people = [int(one) for one in on_call(schedule.schedule, self._now).people]
         if not people:
             self._remark(f"nobody is on call on {schedule.name}")
-        return tuple(int(one) for one in people)
+        reachable = self._reachable(people)
+        if reachable or schedule.fallback is None:
+            return reachable
+        return self._reachable((schedule.fallback,))
 
-    def _reachable(self, people: Iterable[int]) -> tuple[int, ...]:
-        return tuple(one for one in dict.fromkeys(people) if self._can_reach(one))
+    def _schedule(self, target: Target) -> NamedSchedule | None:
+        return self._directory.schedules.get(int(target.ref))
+
+    def _reachable(self, people: Iterable[int]) -> list[int]:
+        return [one for one in people if self._can_reach(one)]
 
     def _can_reach(self, person_id: int) -> bool:
         person = self._directory.people.get(person_id)
         if person is None or not person.active:
-            self._remark("a person who should be paged is no longer here")
+            self._remark(f"{person.name if person else 'a person'} should be paged and is no longer here")
             return False
         if not steps(person, self._urgency):
             self._remark(f"{person.name} has no contact method that can be used")
@@ -112,5 +130,9 @@ class Resolver:
 
 
 def steps(person: Person, urgency: Urgency) -> tuple[contact.Step, ...]:
-    """How a person is paged; urgency `none` by hand is told by the low rules."""
-    return contact.steps(person, urgency if urgency is not Urgency.NONE else Urgency.LOW)
+    """How a person is paged; who is asked by hand about urgency `none` is told by the low rules."""
+    return contact.steps(person, heard(urgency))
+
+
+def _persons(ids: Iterable[int]) -> tuple[Target, ...]:
+    return tuple(Target(TargetKind.PERSON, one) for one in ids)

@@ -29,7 +29,7 @@ def deliveries_of(
     if isinstance(effect, PageFallback):
         return list(_fallback(incident, directory, chain[: effect.links], now))
     if isinstance(effect, PageResponder):
-        return _responder(incident, directory, effect.person_id, now)
+        return _responder(incident, directory, effect, now)
     if isinstance(effect, Say):
         return [say(incident, effect.key, effect.text, now)]
     if isinstance(effect, Tell):
@@ -97,21 +97,23 @@ def _fallback(
             yield _addressed(incident, Method.URL, str(url), f"u{url}", FALLBACK, now)
 
 
-def _responder(incident: Incident, directory: Directory, person_id: int, now: datetime) -> list[NewDelivery]:
-    person: Person | None = directory.people.get(person_id)
+def _responder(
+    incident: Incident, directory: Directory, ask: PageResponder, now: datetime
+) -> list[NewDelivery]:
+    person: Person | None = directory.people.get(ask.person_id)
     if person is None:
         return []
-    sequence = incident.fate.epoch
     return [
         NewDelivery(
             incident_id=incident.id,
             kind=DeliveryKind.RESPONDER,
             method=step.method.kind,
-            idem_key=f"responder:{incident.id}:{sequence}:p{person_id}:{step.method.kind}:{step.index}",
+            idem_key=f"responder:{incident.id}:{ask.sequence}:p{person.id}:{step.method.kind}:{step.index}",
             due_at=now + step.delay,
-            person_id=person_id,
+            person_id=person.id,
             method_id=step.method.id,
             round=incident.fate.round,
+            pass_=ask.sequence,
             step=step.index,
         )
         for step in steps(person, incident.fate.urgency)

@@ -6,7 +6,7 @@ One transaction each: lock, decide, apply. Sends nothing; ringing calls are hung
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from engine import metrics
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
-from engine.directory import Directory, Policy, Target
+from engine.directory import Directory, Target
 from engine.errors import NotFound, Unavailable
 from engine.escalation import decide
 from engine.escalation.fate import (
@@ -24,25 +24,29 @@ from engine.escalation.fate import (
     AddResponder,
     Command,
     EscalateNow,
+    PageFallback,
+    PageLevel,
     Reassign,
     Reopen,
     Resolve,
     Snooze,
     Unacknowledge,
 )
-from engine.models import ORG, Actor, IncidentView, Via
+from engine.models import ORG, Actor, DeliveryKind, DeliveryStatus, IncidentStatus, IncidentView, Via
 from engine.nudge import Nudge
 from engine.pager.apply import Applied, Change, Moved, apply, deliver_armings, earliest
 from engine.pager.ladder import Resolver
 from engine.pager.pages import say
 from engine.pager.views import Views
-from engine.store import alerts, dedup_keys, deliveries, directory, incidents, journal, timers
+from engine.pager.walk import policy_of, set_out
+from engine.store import alerts, dedup_keys, deliveries, incidents, journal, timers
 from engine.store.incidents import Incident
 from engine.store.journal import TimelineRow
 
 log = structlog.get_logger(__name__)
 
 RESTARTS: Final = 3
+SECOND: Final = "also_acknowledged"  # the timeline entry of whoever was not the first
 
 Calls = tuple[tuple[str, str, int | None], ...]  # provider, reference, person
 
@@ -151,14 +155,36 @@ class Responder:
         keys = await self._lock_keys(tx, incident_id) if isinstance(command, Resolve) else set()
         incident = await _locked(tx, incident_id)
         command = await self._complete(tx, incident, command, keys)
-        policy = await self._policy(tx, incident, known)
+        policy = await policy_of(tx, known, incident)
         resolver = Resolver(known, incident.fate.urgency, now)
-        ladder = resolver.ladder(policy, incident.fate.reassigned_to)
-        decision = decide(incident.fate, command, now, ladder)
+        decision = decide(incident.fate, command, now, resolver.ladder(policy, incident.fate.reassigned_to))
+        if not decision.changed:
+            await self._note_second(tx, incident, command, actor, now)
         if not decision.changed and not decision.effects:
             return False, decision.reason, Applied()
-        change = Change(incident, decision, kind, actor, resolver.chain(policy))
+        if decision.changed:
+            await set_out(tx, known, incident, policy, now)
+        paged = any(isinstance(effect, (PageLevel, PageFallback)) for effect in decision.effects)
+        remarks = tuple(resolver.remarks) if paged else ()
+        chain = resolver.chain(policy)
+        change = Change(incident, decision, kind, actor, chain, remarks, quiet=not decision.changed)
         return decision.changed, decision.reason, await apply(tx, ORG, [change], known, now)
+
+    async def _note_second(
+        self, tx: Tx, incident: Incident, command: Command, actor: Actor, now: datetime
+    ) -> None:
+        """Whoever acknowledges what somebody else has acknowledged is noted, once."""
+        fate = incident.fate
+        if not isinstance(command, Acknowledge) or fate.status is not IncidentStatus.ACKNOWLEDGED:
+            return
+        first = fate.acknowledged_by
+        if actor.person_id is None or (first is not None and first.person_id == actor.person_id):
+            return
+        entries = await journal.timeline_of(tx, ORG, [incident.id])
+        since = fate.acknowledged_at or incident.opened_at
+        if not any(e.kind == SECOND and e.actor == actor.name and e.at >= since for e in entries):
+            row = TimelineRow(incident.id, SECOND, actor, "acknowledged it too", fate.epoch)
+            await journal.append_timeline(tx, ORG, [row], now)
 
     async def _lock_keys(self, tx: Tx, incident_id: int) -> set[dedup_keys.Key]:
         """A resolve writes the memory of its alerts' keys: they are locked before the incident."""
@@ -176,18 +202,10 @@ class Responder:
             live = await timers.of_subjects(tx, ORG, timers.FATE_KINDS, [incident.id])
             return Resolve(command.by, earliest(live))
         if isinstance(command, Reopen):
-            holders = await incidents.open_by_group(tx, ORG, [incident.service_id], [incident.group_key])
-            holder = holders.get((incident.service_id, incident.group_key))
-            if holder is not None and holder != incident.id:
-                (other,) = await incidents.read(tx, [holder])
-                return Reopen(command.by, other.number)
+            return Reopen(command.by, await _holder(tx, incident))
+        if isinstance(command, AddResponder):
+            return await _asked_before(tx, incident, command)
         return command
-
-    async def _policy(self, tx: Tx, incident: Incident, known: Directory) -> Policy | None:
-        if incident.policy_version_id is not None:
-            return await directory.policy_by_version(tx, ORG, incident.policy_version_id)
-        service = known.services.get(incident.service_id)
-        return None if service is None or service.policy_id is None else known.policies.get(service.policy_id)
 
     async def _answer(self, incident_id: int, *, changed: bool, reason: str) -> Answer:
         view = await self._views.incident(incident_id)
@@ -201,3 +219,26 @@ async def _locked(tx: Tx, incident_id: int) -> Incident:
     if not found:
         raise NotFound("There is no such incident.")
     return found[0]
+
+
+async def _holder(tx: Tx, incident: Incident) -> int | None:
+    """The number of another open incident for the same problem: the same group, or one of its keys."""
+    group = (incident.service_id, incident.group_key)
+    groups = await incidents.open_by_group(tx, ORG, [incident.service_id], [incident.group_key])
+    keys = [(one.service_id, one.dedup_key) for one in await alerts.of_incident(tx, ORG, [incident.id])]
+    firing = await alerts.open_by_key(tx, ORG, keys)
+    holders = {alert.incident_id for alert in firing.values()}
+    holders |= {groups[group]} if group in groups else set()
+    others = await incidents.read(tx, sorted(holders - {incident.id}))
+    return others[0].number if others else None
+
+
+async def _asked_before(tx: Tx, incident: Incident, command: AddResponder) -> AddResponder:
+    asks = [
+        one
+        for one in await deliveries.of_incidents(tx, ORG, [incident.id])
+        if one.kind is DeliveryKind.RESPONDER and one.person_id == command.person_id
+    ]
+    last = max((one.pass_ for one in asks), default=0)
+    pending = any(one.status in {DeliveryStatus.QUEUED, DeliveryStatus.SENDING} for one in asks)
+    return replace(command, sequence=last + 1, pending=pending)

@@ -1,0 +1,146 @@
+"""What people do to an incident: acknowledge, snooze, escalate, assign, resolve, undo.
+
+Never reads the clock or the database. Which statuses a command is for, `table` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from engine.escalation.climb import climb
+from engine.escalation.fate import (
+    REASSIGNED,
+    Acknowledge,
+    AddResponder,
+    Arm,
+    Armed,
+    CancelPages,
+    CloseAlerts,
+    Decision,
+    Disarm,
+    EndResponder,
+    EscalateNow,
+    Fate,
+    Kept,
+    Ladder,
+    Merge,
+    PageResponder,
+    RaiseUrgency,
+    Reassign,
+    Reopen,
+    Resolve,
+    Snooze,
+    Unacknowledge,
+)
+from engine.escalation.shapes import ago, heard, name_of, new_round, same, to
+from engine.models import Actor, IncidentStatus, TimerKind, Via
+
+
+def acknowledge(fate: Fate, command: Acknowledge, now: datetime, ladder: Ladder) -> Decision:
+    person = command.by.person_id
+    ended = () if person is None else (EndResponder(person),)
+    if fate.status is IncidentStatus.ACKNOWLEDGED:
+        first = f"already acknowledged by {name_of(fate.acknowledged_by)} {ago(fate.acknowledged_at, now)}"
+        return same(fate, first, *ended)
+    timeout = () if ladder.ack_timeout is None else (Arm(TimerKind.ACK_TIMEOUT, now + ladder.ack_timeout),)
+    return to(
+        fate,
+        "acknowledged",
+        CancelPages(f"acknowledged by {command.by.name}"),
+        Disarm(),
+        *timeout,
+        *ended,
+        status=IncidentStatus.ACKNOWLEDGED,
+        acknowledged_at=now,
+        acknowledged_by=command.by,
+        held_until=None,
+    )
+
+
+def unacknowledge(fate: Fate, command: Unacknowledge, now: datetime, _: Ladder) -> Decision:
+    return new_round(fate, now, f"unacknowledged by {command.by.name}")
+
+
+def snooze(fate: Fate, command: Snooze, now: datetime, _: Ladder) -> Decision:
+    if command.until <= now:
+        return same(fate, "a snooze must end in the future")
+    return to(
+        fate,
+        "snoozed",
+        CancelPages(f"snoozed by {command.by.name}"),
+        Disarm(),
+        Arm(TimerKind.UNSNOOZE, command.until),
+        status=IncidentStatus.ACKNOWLEDGED,
+        acknowledged_at=fate.acknowledged_at or now,
+        acknowledged_by=fate.acknowledged_by or command.by,
+        snoozed_until=command.until,
+        held_until=None,
+    )
+
+
+def escalate_now(fate: Fate, command: EscalateNow, now: datetime, ladder: Ladder) -> Decision:
+    why = f"escalated by {command.by.name}"
+    fate = replace(fate, urgency=heard(fate.urgency))
+    if fate.status is IncidentStatus.TRIGGERED:
+        new, effects, reason = climb(fate, ladder, now, forced=True)
+        return to(new, f"{why}: {reason}", Disarm(), *effects)
+    after = fate.level + 1 if fate.level >= 0 and fate.level_started_at is not None else 0
+    return new_round(fate, now, why, level=after if after < len(ladder.rungs) else 0)
+
+
+def reassign(fate: Fate, command: Reassign, now: datetime, _: Ladder) -> Decision:
+    why = f"assigned by {command.by.name}"
+    urgency = heard(fate.urgency)
+    return new_round(fate, now, why, level=REASSIGNED, reassigned_to=command.to, urgency=urgency)
+
+
+def add_responder(fate: Fate, command: AddResponder, _now: datetime, _: Ladder) -> Decision:
+    if command.pending:
+        return same(fate, "asked already, and still being told")
+    page = PageResponder(command.person_id, command.sequence)
+    return Decision(fate, "asked to help", (page,), changed=True)
+
+
+def raise_urgency(fate: Fate, command: RaiseUrgency, now: datetime, _: Ladder) -> Decision:
+    if command.urgency.weight <= fate.urgency.weight:
+        return same(fate, f"its urgency is {fate.urgency} already")
+    return new_round(fate, now, f"urgency raised to {command.urgency}", urgency=command.urgency)
+
+
+def resolve(fate: Fate, command: Resolve, now: datetime, _: Ladder) -> Decision:
+    by = "source" if command.by.via is Via.SOURCE else "human"
+    return resolved(fate, command.by, command.timer, now, by)
+
+
+def reopen(fate: Fate, command: Reopen, now: datetime, _: Ladder) -> Decision:
+    if fate.merged_into is not None:
+        return same(fate, f"it was merged into #{fate.merged_into}")
+    if command.held_by is not None:
+        return same(fate, f"#{command.held_by} is already open for the same problem")
+    return new_round(fate, now, f"reopened by {command.by.name}")
+
+
+def merge(fate: Fate, command: Merge, now: datetime, _: Ladder) -> Decision:
+    decision = resolved(fate, command.by, None, now, "human")
+    merged = replace(decision.fate, merged_into=command.into, kept=None)
+    effects = tuple(effect for effect in decision.effects if not isinstance(effect, CloseAlerts))
+    return Decision(merged, f"merged into #{command.into}", effects, changed=True)
+
+
+def resolved(fate: Fate, actor: Actor, timer: Armed | None, now: datetime, by: str) -> Decision:
+    """Everything ends; what a re-fire within the flap window may take up again is put away."""
+    left = None if timer is None else max(timer.due_at - now, timedelta())
+    return to(
+        fate,
+        "resolved",
+        CancelPages(f"resolved by {actor.name}", responders=True),
+        Disarm(),
+        CloseAlerts(by),
+        status=IncidentStatus.RESOLVED,
+        open_alerts=0,
+        resolved_at=now,
+        resolved_by=actor,
+        kept=Kept(fate.status, timer.kind if timer else None, left),
+        held_until=None,
+    )

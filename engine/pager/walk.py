@@ -1,0 +1,46 @@
+"""The policy that an incident walks: as it was when the incident opened, whatever became of it since.
+
+Decides nothing. The first to move an incident stores the version, and gives it a card.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from engine.db import Tx
+from engine.directory import Directory, Policy
+from engine.errors import NotFound
+from engine.models import Rank, TimerKind
+from engine.store import cards, directory, incidents, timers
+from engine.store.incidents import Incident
+from engine.store.timers import Arming
+
+
+async def policy_of(tx: Tx, known: Directory, incident: Incident) -> Policy | None:
+    """None: the service has none, or it is gone; the fallback is paged, and the timeline says why."""
+    version = incident.policy_version_id
+    if version is not None:
+        newest = next((one for one in known.policies.values() if one.version_id == version), None)
+        return newest or await directory.policy_by_version(tx, incident.org_id, version)
+    service = known.services.get(incident.service_id)
+    if service is None or service.policy_id is None:
+        return None
+    current = known.policies.get(service.policy_id)
+    if current is not None and current.created_at is not None and current.created_at <= incident.opened_at:
+        return current
+    try:
+        return await directory.policy_version(tx, incident.org_id, service.policy_id, incident.opened_at)
+    except NotFound:
+        return None
+
+
+async def set_out(tx: Tx, known: Directory, incident: Incident, policy: Policy | None, now: datetime) -> None:
+    """Before its first timer has fired nobody has stored which policy it walks, nor shown it."""
+    if incident.policy_version_id is not None:
+        return
+    if policy is not None:
+        await incidents.set_policy(tx, {incident.id: policy.version_id})
+    service = known.services.get(incident.service_id)
+    if service is not None and service.channel:
+        card = await cards.ensure(tx, incident.org_id, incident.id, service.channel, None, now)
+        await timers.arm(tx, incident.org_id, [Arming(TimerKind.CARD, card, now, rank=Rank.CARD)])
