@@ -5,6 +5,7 @@ Never decides anything; one call of the engine per request, and its answer in th
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from aiohttp import web
@@ -53,14 +54,17 @@ class Api:
             Route("GET", "/v1/schedules/oncall", self.list_on_call),
             Route("GET", "/v1/schedules/{name}/oncall", self.get_on_call, problems=(404,)),
         )
-        self._document = openapi.document(self.routes, version=parts.version, server=parts.public_url)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        return openapi.document(self.routes, version=self._parts.version, server=self._parts.public_url)
 
     def mount(self, app: web.Application) -> None:
         mount(app, self.routes, self._tokens.bearer)
         app.router.add_get("/v1/openapi.json", self.describe)
 
     async def describe(self, request: web.Request) -> web.Response:
-        return web.json_response(self._document)
+        return web.json_response(self.document)
 
     async def list_incidents(self, caller: TokenRow, *, query: ListQuery) -> Reply[Incidents]:
         """List incidents, newest first."""

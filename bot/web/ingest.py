@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from functools import partial
 from typing import Any, Final
 
 from aiohttp import web
@@ -29,14 +30,16 @@ class Ingest:
         self._receiver = receiver
 
     def mount(self, app: web.Application) -> None:
+        for source in SOURCES:  # found by their whole path; the others by a pattern
+            app.router.add_post(f"/webhooks/{source}", partial(self.webhook, source=source))
         app.router.add_post("/webhooks/{source}" + SLASH, self.webhook)
         app.router.add_post("/webhooks/{source}/{key}" + SLASH, self.webhook)
         app.router.add_post("/v1/events" + SLASH, self.event)
         app.router.add_post("/v2/enqueue" + SLASH, self.enqueue)
         app.router.add_post("/v2/change/enqueue" + SLASH, self.change)
 
-    async def webhook(self, request: web.Request) -> web.Response:
-        parse = _source(request.match_info["source"])
+    async def webhook(self, request: web.Request, *, source: str | None = None) -> web.Response:
+        parse = _source(source or request.match_info["source"])
         door = await self._keys.door(shown_key(request))
         raw = await bodies.read(request, bodies.INGEST_LIMIT)
         body = await bodies.aside(lambda raw: parse(decode(raw), _new_key), raw)

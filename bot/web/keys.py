@@ -5,6 +5,7 @@ Never logs or answers a key, and answers the same to a missing, an unknown and a
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import re
@@ -40,6 +41,7 @@ class Keys:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[str, tuple[float, Door]] = {}  # no more entries than there are keys
+        self._asked: dict[str, asyncio.Task[Door]] = {}
 
     async def door(self, key: str) -> Door:
         """What `key` opens, or Problem 401. An empty key takes the same way as an unknown one."""
@@ -47,8 +49,21 @@ class Keys:
         known = self._known.get(key_hash)
         if known is not None and monotonic() < known[0]:
             return known[1]
-        async with self._database.snapshot() as tx:
-            row = await directory.service_by_key_hash(tx, key_hash)
+        return await asyncio.shield(self._asking(key_hash))
+
+    def _asking(self, key_hash: str) -> asyncio.Task[Door]:
+        """One question at a time for a key, shared by all who wait: when it is forgotten, a storm goes on."""
+        task = self._asked.get(key_hash)
+        if task is None:
+            task = self._asked[key_hash] = asyncio.create_task(self._ask(key_hash))
+        return task
+
+    async def _ask(self, key_hash: str) -> Door:
+        try:
+            async with self._database.snapshot() as tx:
+                row = await directory.service_by_key_hash(tx, key_hash)
+        finally:
+            del self._asked[key_hash]
         return self._remember(key_hash, row)
 
     def _remember(self, key_hash: str, row: KeyRow | None) -> Door:
