@@ -122,14 +122,18 @@ class Connection:
                 reason = await socket.trouble()
                 if reason is not None:
                     return reason
-                if not socket.up and self._health.listening:
-                    self._health.socket_down(socket.refused or "disconnected")
-                elif socket.refused:
-                    self._health.socket_down(socket.refused)
+                self._note(socket)
                 await self._tick()
         finally:
             await socket.close()
         return "stopping"
+
+    def _note(self, socket: Socket) -> None:
+        """Pass on whether the socket lives; one that missed a few pings may come back by itself."""
+        if socket.up and not self._health.listening:
+            self._health.socket_up(self._health.connections)
+        elif not socket.up and (socket.refused or self._health.listening):
+            self._health.socket_down(socket.refused or "disconnected")
 
     async def _by_http(self) -> str:
         self._health.socket_up(0)

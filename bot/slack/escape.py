@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 ELLIPSIS: Final = "…"
+LONGEST: Final = 10_000  # nothing that is shown is longer; a megabyte is not looked through
 
 # Why: these reorder or hide what stands beside them, so a name could read as another.
 _HIDDEN: Final = re.compile(
@@ -41,12 +42,12 @@ def cut(escaped: str, limit: int) -> str:
 
 def text(value: str, limit: int = 2800) -> str:
     """Any text for mrkdwn, with its line breaks."""
-    return cut(escape(clean(value)).strip(), limit)
+    return cut(escape(clean(value[:LONGEST])).strip(), limit)
 
 
 def line(value: str, limit: int = 250) -> str:
     """Any text on one line."""
-    return cut(escape(" ".join(clean(value).split())), limit)
+    return cut(escape(" ".join(clean(value[:LONGEST]).split())), limit)
 
 
 def code(value: str, limit: int = 120) -> str:

@@ -12,13 +12,13 @@ from bot.slack.blocks import headline
 from bot.slack.message import Message, note
 from engine.models import DeliveryKind, IncidentView, Page
 
-PLAIN_MAX: Final = 2800
+TEXT_MAX: Final = 2500  # with the line that names the incident it still fits a section
 SIGNS: Final = {DeliveryKind.OPS: "🚨 ", DeliveryKind.NOTICE: "", DeliveryKind.VERIFICATION: "🔑 "}
 
 
 def of_page(page: Page) -> Message:
     """What a delivery that is no page says; about an incident it names it, unless it stands in its thread."""
-    text = escape.text(page.text or str(page.body.get("text", "")), PLAIN_MAX)
+    text = escape.text(page.text or str(page.body.get("text", "")), TEXT_MAX)
     sign = SIGNS.get(page.kind, "")
     if page.incident is not None and not page.body.get("thread"):
         text = f"{text}\n{headline(page.incident)}" if text else headline(page.incident)

@@ -74,6 +74,7 @@ class Socket:
         self._client.message_listeners.append(self._message)
         self._client.socket_mode_request_listeners.append(self._request)
         self.up = False
+        self._greeted: object = None  # the session that said hello
         self._alive_at = monotonic()
         self._pong: float | None = None
         # Why a task: connect() does not return while Slack is down, and nothing may wait for it.
@@ -94,11 +95,12 @@ class Socket:
         if self._client.last_ping_pong_time not in (None, self._pong):
             self._pong = self._client.last_ping_pong_time
             self._alive_at = now
-        if not await self._client.is_connected():
+        connected = await self._client.is_connected()
+        if not connected:
             # Why: tickets are for one use. The library keeps one whose connect failed and tries it
             # for ever; without a ticket it asks for a new one.
             self._client.wss_uri = None
-            self.up = False
+        self.up = connected and self._greeted is self._client.current_session
         if not self.up and now - self._alive_at > self._hello_within:
             return self.refused or "no hello"
         if self.up and now - self._alive_at > self._silence:
@@ -112,6 +114,7 @@ class Socket:
         self, _client: AsyncBaseSocketModeClient, message: dict[str, Any], _raw: str | None
     ) -> None:
         if message.get("type") == "hello":
+            self._greeted = self._client.current_session
             self.up = True
             self._on_hello(int(message.get("num_connections") or 0))
 

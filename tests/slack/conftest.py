@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -38,7 +39,7 @@ from engine.store import cards, timers
 from engine.vault import Vault
 from tests.fakes import FakeClock
 
-FAST = Rhythm(tick=0.05, ping=0.2, hello_within=1.0, probe=0.1, rebuild_first=0.02, rebuild_last=0.1)
+VAULT = Vault("a key for tests")
 SOON = 5.0  # a deadline, not a wait
 
 
@@ -183,22 +184,47 @@ async def sandbox(clock: FakeClock) -> AsyncIterator[SandboxServer]:
 
 
 @pytest.fixture
-async def desk(clock: FakeClock, sqlite_url: str, sandbox: SandboxServer) -> AsyncIterator[Desk]:
-    database = Database(sqlite_url)
-    desk = build_desk(clock, database, sandbox, slack_settings(sandbox))
-    demo = (Path(bot.__file__).parent / "demo.yaml").read_text()
-    await desk.setup.apply(parse_config(demo))
+def rhythm() -> Rhythm:
+    """As in life, but for the ticks; test_connection has its own."""
+    return Rhythm(tick=0.05, probe=0.1)
+
+
+@pytest.fixture(scope="session")
+def configured(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with the demo's directory, to copy for each test."""
+    path = tmp_path_factory.mktemp("template") / "configured.sqlite3"
+    shutil.copy(sqlite_template, path)
+
+    async def configure() -> None:
+        database = Database(f"sqlite:///{path}")
+        demo = (Path(bot.__file__).parent / "demo.yaml").read_text()
+        await Setup(database, FakeClock(), VAULT).apply(parse_config(demo))
+        await database.close()
+
+    asyncio.run(configure())
+    return path
+
+
+@pytest.fixture
+async def desk(
+    clock: FakeClock, configured: Path, tmp_path: Path, sandbox: SandboxServer, rhythm: Rhythm
+) -> AsyncIterator[Desk]:
+    path = tmp_path / "desk.sqlite3"
+    shutil.copy(configured, path)
+    database = Database(f"sqlite:///{path}")
+    desk = build_desk(clock, database, sandbox, slack_settings(sandbox), rhythm)
     yield desk
     await desk.slack.stop()
     await desk.slack.transport.close()
     await database.close()
 
 
-def build_desk(clock: FakeClock, database: Database, sandbox: SandboxServer, settings: Settings) -> Desk:
-    vault = Vault("a key for tests")
+def build_desk(
+    clock: FakeClock, database: Database, sandbox: SandboxServer, settings: Settings, rhythm: Rhythm
+) -> Desk:
     nudge = Nudge(database)
-    roster, setup, views = Roster(database, clock, vault), Setup(database, clock, vault), Views(database)
+    roster, setup, views = Roster(database, clock, VAULT), Setup(database, clock, VAULT), Views(database)
     receiver = Receiver(database, clock, roster.directory, nudge)
     responder = Responder(database, clock, roster.directory, nudge, lambda calls: None)
-    slack = Slack(settings, clock, database, roster, setup, receiver, responder, views, nudge, rhythm=FAST)
+    slack = Slack(settings, clock, database, roster, setup, receiver, responder, views, nudge, rhythm=rhythm)
     return Desk(clock, database, sandbox, slack, setup, roster, receiver, responder, views)

@@ -11,12 +11,19 @@ from aiohttp import web
 
 from bot.sandbox.faults import Fault
 from bot.sandbox.server import SandboxServer
+from bot.slack.connection import Rhythm
 from bot.slack.health import SlackState
 from engine.db import Database
 from engine.models import Actor, DeliveryKind, Via
 from engine.schema import deliveries
 from tests.fakes import FakeClock
 from tests.slack.conftest import Desk, build_desk, slack_settings, until
+
+
+@pytest.fixture
+def rhythm() -> Rhythm:
+    """Everything a hundred times as fast."""
+    return Rhythm(tick=0.05, ping=0.25, hello_within=1.5, probe=0.1, rebuild_first=0.02, rebuild_last=0.1)
 
 
 def breaks_socket(desk: Desk, kind: str) -> None:
@@ -160,7 +167,7 @@ class MuteSlack:
 
 @pytest.mark.parametrize("says_hello", [True, False])
 async def test_a_socket_that_falls_silent_is_replaced(
-    clock: FakeClock, sqlite_url: str, sandbox: SandboxServer, says_hello: bool
+    clock: FakeClock, sqlite_url: str, sandbox: SandboxServer, rhythm: Rhythm, says_hello: bool
 ) -> None:
     """No frame for four pings, or no hello at all: another connection is made."""
     mute = MuteSlack(says_hello=says_hello)
@@ -172,7 +179,9 @@ async def test_a_socket_that_falls_silent_is_replaced(
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     mute.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     database = Database(sqlite_url)
-    desk = build_desk(clock, database, sandbox, slack_settings(sandbox, slack_api_url=f"{mute.url}/api"))
+    desk = build_desk(
+        clock, database, sandbox, slack_settings(sandbox, slack_api_url=f"{mute.url}/api"), rhythm
+    )
     await desk.slack.start()
     await until(lambda: mute.sockets >= 3)
     mute.over.set()
@@ -183,10 +192,12 @@ async def test_a_socket_that_falls_silent_is_replaced(
 
 
 @pytest.fixture
-async def by_http(clock: FakeClock, sqlite_url: str, sandbox: SandboxServer) -> AsyncIterator[Desk]:
+async def by_http(
+    clock: FakeClock, sqlite_url: str, sandbox: SandboxServer, rhythm: Rhythm
+) -> AsyncIterator[Desk]:
     """Slack by HTTP: no app-level token, so no socket."""
     database = Database(sqlite_url)
-    desk = build_desk(clock, database, sandbox, slack_settings(sandbox, slack_app_token=None))
+    desk = build_desk(clock, database, sandbox, slack_settings(sandbox, slack_app_token=None), rhythm)
     yield desk
     await desk.slack.stop()
     await desk.slack.transport.close()
