@@ -56,7 +56,7 @@ class Slack:
         self._nudge = nudge
         engine = Engine(clock, database, roster, receiver, responder, views)
         workspace = Workspace()
-        client = SlackClient(_secret(settings.slack_bot_token), settings.slack_api_url)
+        client = self._client = SlackClient(_secret(settings.slack_bot_token), settings.slack_api_url)
         identity = Identity(client, workspace, roster, setup, clock)
         self.health = SlackHealth(clock)
         self.transport = SlackTransport(client, self.health, clock)
@@ -96,9 +96,10 @@ class Slack:
         await self._connection.start()
 
     async def stop(self) -> None:
-        """Hear nothing new, end what was begun. The transport is closed by whoever sends with it."""
+        """Hear nothing new, end what was begun. What is sent after this opens a session of its own."""
         await self._connection.stop()
         await self._answering.stop()
+        await self._client.close()
 
     async def _alarm(self, cause: str, text: str) -> None:
         now = self._clock.now()

@@ -21,6 +21,7 @@ from bot.slack.actions import DEEDS, Actions
 from bot.slack.answering import Answering, Ended, failed
 from bot.slack.client import SlackClient
 from bot.slack.commands import Commands
+from bot.slack.errors import Kind, Trouble
 from bot.slack.health import SlackHealth
 from bot.slack.home import Home
 from bot.slack.identity import Asker
@@ -165,9 +166,12 @@ class Listeners:
             asker = Asker(body.get("team_id", ""), event["user"])
             await self._answering.event(self._home.show(asker), _say_nothing)
 
-    async def _event(self) -> None:
+    async def _event(self, event: Json) -> None:
         """Events that mean nothing to us yet are acked, or Slack would send them again."""
         self._health.heard()
+        if event.get("type") in {"tokens_revoked", "app_uninstalled"}:
+            # The next probe finds out whether it is our token, and raises the alarm if it is.
+            self._health.failed(Trouble(Kind.DOWN, str(event["type"])))
 
     async def _nothing(self, ack: AsyncAck, body: Json) -> None:
         self._health.heard()

@@ -263,3 +263,12 @@ async def test_an_event_that_comes_twice_has_one_effect(desk: Desk) -> None:
     await desk.slack._answering.stop()
     notes = [entry.text for entry in await desk.views.timeline(incident.id) if entry.kind == "note"]
     assert notes == ["once"]
+
+
+@pytest.mark.parametrize("kind", ["app_uninstalled", "tokens_revoked"])
+async def test_an_uninstalled_app_is_noticed_at_once(desk: Desk, kind: str) -> None:
+    """Slack says that our token may be gone: nobody believes that posting works until it is tried."""
+    desk.slack.health.works()
+    body = {"type": "event_callback", "team_id": "T0SANDBOX", "event_id": "Ev1", "event": {"type": kind}}
+    assert (await dispatch(desk, **body)).status == 200
+    await until(lambda: not desk.slack.health.posting)
