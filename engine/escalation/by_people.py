@@ -65,6 +65,8 @@ def unacknowledge(fate: Fate, command: Unacknowledge, now: datetime, _: Ladder) 
 def snooze(fate: Fate, command: Snooze, now: datetime, _: Ladder) -> Decision:
     if command.until <= now:
         return same(fate, "a snooze must end in the future")
+    if command.until == fate.snoozed_until:
+        return same(fate, "already snoozed until then")
     return to(
         fate,
         "snoozed",
@@ -90,6 +92,9 @@ def escalate_now(fate: Fate, command: EscalateNow, now: datetime, ladder: Ladder
 
 
 def reassign(fate: Fate, command: Reassign, now: datetime, _: Ladder) -> Decision:
+    waiting = fate.status is IncidentStatus.TRIGGERED and fate.level == REASSIGNED
+    if waiting and command.to == fate.reassigned_to:
+        return same(fate, "already assigned to them, and they are being paged")
     why = f"assigned by {command.by.name}"
     urgency = heard(fate.urgency)
     return new_round(fate, now, why, level=REASSIGNED, reassigned_to=command.to, urgency=urgency)
