@@ -8,24 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from engine.directory import Service
-from engine.grouping import bounded_key, group_key, urgency
-from engine.models import Action, Body, Event, Urgency
+from engine.grouping import bounded_key, group_key, severity_weight, urgency
+from engine.models import Action, Actor, Body, Event, Urgency, Via
+from engine.store.dedup_keys import Key
 
-ORDER = {Action.TRIGGER: 0, Action.ACKNOWLEDGE: 1, Action.RESOLVE: 2}
+ORDER: Final = {Action.TRIGGER: 0, Action.ACKNOWLEDGE: 1, Action.RESOLVE: 2}
+
+Place = tuple[int, int]  # (request, event)
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One event of one request; `place` is (request, event), where its receipt goes."""
+    """One event of one request; `place` is where its receipt goes."""
 
     event: Event
     source: str
+    by: Actor
     group_key: str
     urgency: Urgency
-    place: tuple[int, int] | None = None  # None: a group resolve named it, no event did
+    place: Place | None = None  # None: a group resolve named it, no event did
     truncated: int = 0
+
+    @property
+    def loudness(self) -> tuple[int, int]:
+        return self.urgency.weight, severity_weight(self.event.severity)
+
+    @property
+    def position(self) -> int:
+        return self.place[1] if self.place is not None else -1
 
 
 @dataclass(slots=True)
@@ -35,32 +48,37 @@ class Plan:
     service: Service
     dedup_key: str
     resolve: Item | None = None
-    trigger: Item | None = None
+    triggers: list[Item] = field(default_factory=list)  # since the resolve, in the order they came
     acknowledge: Item | None = None
-    triggers: int = 0  # how many triggers folded into `trigger`, itself included
     folded: list[tuple[Item, str]] = field(default_factory=list)
 
     def add(self, item: Item) -> None:
-        action = item.event.action
-        if action is Action.TRIGGER:
-            self._fold(self.trigger, "repeated in the same batch")
-            self.trigger, self.triggers = item, self.triggers + 1
-        elif action is Action.ACKNOWLEDGE:
-            self._fold(self.acknowledge, "repeated in the same batch")
+        if item.event.action is Action.TRIGGER:
+            self.triggers.append(item)
+        elif item.event.action is Action.ACKNOWLEDGE:
+            self._fold("repeated in the same batch", self.acknowledge)
             self.acknowledge = item
         else:
-            self._fold(self.trigger, "resolved in the same batch")
-            self._fold(self.acknowledge, "resolved in the same batch")
-            self._fold(self.resolve, "repeated in the same batch")
-            self.resolve, self.trigger, self.acknowledge, self.triggers = item, None, None, 0
+            self._fold("resolved in the same batch", *self.triggers, self.acknowledge)
+            self._fold("repeated in the same batch", self.resolve)
+            self.resolve, self.triggers, self.acknowledge = item, [], None
 
-    def _fold(self, item: Item | None, reason: str) -> None:
-        if item is not None:
-            self.folded.append((item, reason))
+    def _fold(self, reason: str, *items: Item | None) -> None:
+        self.folded += [(item, reason) for item in items if item is not None]
 
     @property
-    def items(self) -> tuple[Item, ...]:
-        return tuple(item for item in (self.resolve, self.trigger, self.acknowledge) if item is not None)
+    def key(self) -> Key:
+        return self.service.id, self.dedup_key
+
+    @property
+    def newest(self) -> Item:
+        """The trigger whose words count."""
+        return self.triggers[-1]
+
+    @property
+    def loudest(self) -> Item:
+        """The trigger that people are paged by: a worse one that came first must not fold away."""
+        return max(reversed(self.triggers), key=lambda item: item.loudness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,46 +90,64 @@ class Request:
     items: tuple[Item, ...]
 
     @property
-    def closes(self) -> set[tuple[int, str]]:
+    def closes(self) -> set[Key]:
         """The keys and groups that it may close."""
-        ids = self.service.id
         resolving = [item for item in self.items if item.event.action is Action.RESOLVE]
-        return (
-            {(ids, f"k{item.event.dedup_key}") for item in resolving}
-            | {(ids, f"g{item.group_key}") for item in resolving}
-            | {(ids, f"s{one.group_key}") for one in self.body.group_resolves}
-        )
+        return {mark for item in resolving for mark in self._marks(item)} | self.sweeps
 
     @property
-    def touches(self) -> set[tuple[int, str]]:
-        ids = self.service.id
-        return (
-            {(ids, f"k{item.event.dedup_key}") for item in self.items}
-            | {(ids, f"g{item.group_key}") for item in self.items}
-            | {(ids, f"s{item.event.group_key}") for item in self.items if item.event.group_key}
-            | {(ids, f"s{one.group_key}") for one in self.body.group_resolves}
-        )
+    def touches(self) -> set[Key]:
+        return {mark for item in self.items for mark in self._touched(item)} | self.sweeps
+
+    @property
+    def sweeps(self) -> set[Key]:
+        """The source's groups that it resolves as a whole."""
+        return {(self.service.id, f"s{one.group_key}") for one in self.body.group_resolves}
+
+    @property
+    def fires(self) -> set[Key]:
+        """The source's groups that it fires in."""
+        return {
+            (self.service.id, f"s{item.event.group_key}")
+            for item in self.items
+            if item.event.action is Action.TRIGGER and item.event.group_key
+        }
+
+    def meets(self, item: Item, closed: set[Key]) -> bool:
+        """Whether what `item` is about is among the keys and groups that somebody may close."""
+        return not closed.isdisjoint(self._touched(item))
+
+    def _marks(self, item: Item) -> tuple[Key, ...]:
+        return (self.service.id, f"k{item.event.dedup_key}"), (self.service.id, f"g{item.group_key}")
+
+    def _touched(self, item: Item) -> tuple[Key, ...]:
+        if item.event.group_key is None:
+            return self._marks(item)
+        return (*self._marks(item), (self.service.id, f"s{item.event.group_key}"))
 
 
-def prepare(service: Service, body: Body, index: int = 0) -> Request:
+def prepare(service: Service, body: Body, by: Actor | None = None) -> Request:
     """The request's events with bounded keys, group key and urgency; triggers before resolves."""
-    items = [_item(service, body, event, (index, position)) for position, event in enumerate(body.events)]
+    actor = by or Actor(body.source, Via.SOURCE)
+    items = [_item(service, body, event, n, actor) for n, event in enumerate(body.events)]
     items.sort(key=lambda item: ORDER[item.event.action])
     return Request(service, body, tuple(items))
 
 
-def _item(service: Service, body: Body, event: Event, place: tuple[int, int]) -> Item:
+def _item(service: Service, body: Body, event: Event, position: int, by: Actor) -> Item:
     if event.dedup_key != (bounded := bounded_key(event.dedup_key)):
         event = replace(event, dedup_key=bounded)
-    return Item(event, body.source, group_key(event, service), urgency(event, service), place, body.truncated)
+    place = (0, position)
+    group = group_key(event, service)
+    return Item(event, body.source, by, group, urgency(event, service), place, body.truncated)
 
 
-def fold(requests: Iterable[tuple[int, Request]]) -> dict[tuple[int, str], Plan]:
+def fold(requests: Iterable[tuple[int, Request]]) -> dict[Key, Plan]:
     """One plan per (service, dedup key), in the order in which the requests came."""
-    plans: dict[tuple[int, str], Plan] = {}
+    plans: dict[Key, Plan] = {}
     for number, request in requests:
         for item in request.items:
-            placed = _placed(item, number)
+            placed = replace(item, place=(number, item.position))
             key = (request.service.id, item.event.dedup_key)
             plan = plans.get(key)
             if plan is None:
@@ -120,16 +156,14 @@ def fold(requests: Iterable[tuple[int, Request]]) -> dict[tuple[int, str], Plan]
     return plans
 
 
-def _placed(item: Item, number: int) -> Item:
-    return replace(item, place=(number, item.place[1] if item.place is not None else 0))
-
-
 def take_together(waiting: Sequence[Request], fits: Callable[[int, int], bool]) -> int:
     """How many of the waiting requests may share one commit, from the first on.
 
-    One that touches a group which an earlier one may close waits for the next commit.
+    One that touches a group which an earlier one may close waits for the next commit, and so does
+    one that resolves a whole group in which an earlier one fires: only then can it see the alert.
     """
-    closed: set[tuple[int, str]] = set()
+    closed: set[Key] = set()
+    fired: set[Key] = set()
     events = 0
     for count, request in enumerate(waiting):
         events += len(request.items)
@@ -137,5 +171,8 @@ def take_together(waiting: Sequence[Request], fits: Callable[[int, int], bool]) 
             return count
         if closed and not closed.isdisjoint(request.touches):
             return count
+        if not fired.isdisjoint(request.sweeps):
+            return count
         closed |= request.closes
+        fired |= request.fires
     return len(waiting)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from engine.models import Action, Event
+from engine.store.dedup_keys import Key
 
 KEPT: Final = 100_000
 
@@ -23,13 +24,17 @@ class Seen:
     number: int | None
     started_at: datetime | None
     raw_severity: str
+    words: int  # the hash of the summary, so that new words are noticed
+
+    def says_the_same(self, event: Event) -> bool:
+        return self.words == hash(event.summary)
 
 
 class Memory:
     """The last KEPT open alerts, by (service, dedup key)."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[tuple[int, str], Seen] = OrderedDict()
+        self._seen: OrderedDict[Key, Seen] = OrderedDict()
 
     def repeat_of(self, service_id: int, event: Event) -> Seen | None:
         """The open alert that `event` repeats unchanged: the same key, start and severity."""
@@ -40,12 +45,11 @@ class Memory:
             return None
         return seen
 
-    def keep(self, service_id: int, dedup_key: str, seen: Seen) -> None:
-        key = (service_id, dedup_key)
+    def keep(self, key: Key, seen: Seen) -> None:
         self._seen[key] = seen
         self._seen.move_to_end(key)
         if len(self._seen) > KEPT:
             self._seen.popitem(last=False)
 
-    def forget(self, service_id: int, dedup_key: str) -> None:
-        self._seen.pop((service_id, dedup_key), None)
+    def forget(self, key: Key) -> None:
+        self._seen.pop(key, None)

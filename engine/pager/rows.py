@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.models import Actor, Alert, Event, Via
+from engine.models import Alert, Event
 from engine.pager.fold import Item, Plan
 from engine.store.alerts import NewAlert, Refresh
 from engine.store.journal import EventRow
@@ -21,15 +21,12 @@ def title(event: Event) -> str:
     return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1]}…"
 
 
-def source(item: Item) -> Actor:
-    return Actor(item.source, Via.SOURCE)
-
-
-def refresh(alert: Alert, item: Item, times: int, *, flaps: int) -> Refresh:
+def refresh(alert: Alert, plan: Plan, *, flaps: int) -> Refresh:
+    item = plan.newest
     event = item.event
     return Refresh(
         alert_id=alert.id,
-        times=times,
+        times=len(plan.triggers),
         flaps=flaps,
         severity=event.severity.value if event.severity else None,
         raw_severity=event.raw_severity,
@@ -39,7 +36,8 @@ def refresh(alert: Alert, item: Item, times: int, *, flaps: int) -> Refresh:
     )
 
 
-def new_alert(incident_id: int, plan: Plan, item: Item) -> NewAlert:
+def new_alert(incident_id: int, plan: Plan) -> NewAlert:
+    item = plan.newest
     event = item.event
     return NewAlert(
         service_id=plan.service.id,
@@ -52,7 +50,7 @@ def new_alert(incident_id: int, plan: Plan, item: Item) -> NewAlert:
         summary=event.summary,
         labels=dict(event.labels),
         links=[{"url": link.url, "text": link.text} for link in event.links],
-        event_count=plan.triggers,
+        event_count=len(plan.triggers),
         started_at=event.started_at,
     )
 

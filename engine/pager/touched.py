@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engine.escalation import Decision, Fate, decide, open_fate
-from engine.escalation.fate import Command, Effect
+from engine.escalation import Decision, Fate, Ladder, decide, open_fate
+from engine.escalation.fate import Command, Effect, Joiner
 from engine.grouping import severity_weight
-from engine.models import Actor, Urgency, Via
+from engine.models import Actor, Via
 from engine.pager.apply import Change
 from engine.pager.fold import Item, Plan
 from engine.pager.rows import title
@@ -34,19 +34,25 @@ class Touched:
     truncated: int | None = None
     resolving: Actor | None = None
 
-    def decide(self, command: Command, kind: str, actor: Actor, now: datetime) -> Decision:
-        decision = decide(self.fate, command, now)
+    def decide(
+        self, command: Command, kind: str, actor: Actor, now: datetime, ladder: Ladder | None = None
+    ) -> Decision:
+        decision = decide(self.fate, command, now, ladder)
         self.fate = decision.fate
         self.effects += decision.effects
-        if decision.changed or decision.effects:
-            self.reasons.append(decision.reason)
-            self.kind, self.actor = kind, actor
         self.changed |= decision.changed
+        if decision.changed or decision.effects or isinstance(command, Joiner):
+            self.say(kind, actor, decision.reason)
         return decision
+
+    def say(self, kind: str, actor: Actor, reason: str) -> None:
+        """What the timeline will tell of it."""
+        self.kind, self.actor = kind, actor
+        self.reasons.append(reason)
 
     @property
     def moved(self) -> bool:
-        return self.fate != self.incident.fate or bool(self.effects) or self.joined > 0
+        return self.fate != self.incident.fate or bool(self.effects) or bool(self.reasons)
 
     def count(self, now: datetime) -> Count | None:
         """What it adds to the incident's counts; None when that is nothing."""
@@ -57,48 +63,51 @@ class Touched:
             self.incident.id,
             joined=self.joined,
             last_joined_at=now if self.joined else None,
+            worse=worst is not None,
             severity=worst.severity.value if worst and worst.severity else None,
-            raw_severity=worst.raw_severity if worst else None,
+            raw_severity=worst.raw_severity if worst else "",
             truncated=self.truncated,
         )
 
     def change(self) -> Change:
-        reason = "; ".join(dict.fromkeys(self.reasons)) or "counted"
-        decision = Decision(self.fate, reason, tuple(self.effects), self.changed)
+        decision = Decision(
+            self.fate, "; ".join(dict.fromkeys(self.reasons)), tuple(self.effects), self.changed
+        )
         actor = self.actor or Actor("a source", Via.SOURCE)
-        quiet = not self.changed and not self.effects and not self.joined
-        return Change(self.incident, decision, self.kind, actor, quiet=quiet)
+        return Change(self.incident, decision, self.kind, actor, quiet=not self.reasons)
 
 
 @dataclass(slots=True)
 class Opening:
-    """An incident that the batch opens."""
+    """An incident that the batch opens; the first plan's first words are its title."""
 
     service_id: int
     group_key: str
-    items: list[Item]
-    plans: list[Plan]
     due_at: datetime
-    last_paged_at: datetime | None = None
+    plans: list[Plan] = field(default_factory=list)
+    after: Incident | None = None  # a person resolved this one, and the source still fires
 
     @property
-    def worst(self) -> Item:
-        return max(self.items, key=lambda item: severity_weight(item.event.severity))
+    def first(self) -> Item:
+        return self.plans[0].triggers[0]
 
-    def new(self, now: datetime, opened_by: str) -> NewIncident:
-        first, worst = self.items[0], self.worst
-        loudest: Urgency = max((item.urgency for item in self.items), key=lambda word: word.weight)
-        weight = severity_weight(worst.event.severity)
+    @property
+    def loudest(self) -> Item:
+        return max((plan.loudest for plan in self.plans), key=lambda item: item.loudness)
+
+    def new(self, now: datetime) -> NewIncident:
+        triggers = [item for plan in self.plans for item in plan.triggers]
+        worst = max(triggers, key=lambda item: severity_weight(item.event.severity)).event
         return NewIncident(
             service_id=self.service_id,
             group_key=self.group_key,
-            title=title(first.event),
-            fate=open_fate(loudest, weight, len(self.items)),
-            severity=worst.event.severity.value if worst.event.severity else None,
-            raw_severity=worst.event.raw_severity,
+            title=title(self.first.event),
+            fate=open_fate(self.loudest.urgency, severity_weight(worst.severity), len(self.plans)),
+            severity=worst.severity.value if worst.severity else None,
+            raw_severity=worst.raw_severity,
             opened_at=now,
-            alert_count=len(self.items),
-            truncated=first.truncated,
-            opened_by=opened_by,
-            last_paged_at=self.last_paged_at,
+            alert_count=len(self.plans),
+            truncated=max(item.truncated for item in triggers),
+            opened_by=self.first.by.name if self.first.by.via is not Via.SOURCE else "",
+            last_paged_at=self.after.last_paged_at if self.after else None,
         )

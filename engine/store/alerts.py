@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -150,15 +151,63 @@ async def insert(tx: Tx, org_id: int, new: Sequence[NewAlert], now: datetime) ->
     return {(row.service_id, row.dedup_key): row.id for row in rows}
 
 
-async def repeat(tx: Tx, org_id: int, ids: Sequence[int], times: int, now: datetime) -> set[int]:
-    """Count `times` more events on alerts that are still open; returns those that were."""
-    rows = await tx.execute(
-        sa.update(alerts)
-        .where(alerts.c.org_id == org_id, any_of(alerts.c.id, sorted(ids)), OPEN)
-        .values(event_count=alerts.c.event_count + times, last_seen_at=now)
-        .returning(alerts.c.id)
+def _held(org_id: int, of: sa.ColumnElement[bool]) -> sa.CTE:
+    """The open alerts `of`, locked in order of id: one order everywhere, hence no deadlocks."""
+    return (
+        sa.select(alerts.c.id)
+        .where(alerts.c.org_id == org_id, of, OPEN)
+        .order_by(alerts.c.id)
+        .with_for_update(key_share=True)
+        .cte("held")
     )
-    return set(rows.scalars())
+
+
+def _update(org_id: int, of: sa.ColumnElement[bool]) -> sa.Update:
+    """Of alerts that are open. The predicate is restated: it is asked again of a row that moved."""
+    held = _held(org_id, of)
+    return sa.update(alerts).where(alerts.c.id.in_(sa.select(held.c.id)), OPEN)
+
+
+async def lock_open(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, Alert]:
+    """Lock those of these alerts that are open, in order of id."""
+    if not ids:
+        return {}
+    rows = await tx.execute(
+        sa.select(alerts)
+        .where(alerts.c.org_id == org_id, any_of(alerts.c.id, ids), OPEN)
+        .order_by(alerts.c.id)
+        .with_for_update(key_share=True)
+    )
+    return {row.id: alert_of(row) for row in rows}
+
+
+async def repeat(tx: Tx, org_id: int, times: Mapping[int, int], now: datetime) -> set[int]:
+    """Count so many more events on each alert that is still open; returns those that were."""
+    by_times: dict[int, list[int]] = defaultdict(list)
+    for alert_id, count in times.items():
+        by_times[count].append(alert_id)
+    if len(by_times) > 1:
+        await lock_open(tx, org_id, sorted(times))  # several updates, still one order of locks
+    matched: set[int] = set()
+    for count, ids in by_times.items():
+        rows = await tx.execute(
+            _update(org_id, any_of(alerts.c.id, ids))
+            .values(event_count=alerts.c.event_count + count, last_seen_at=now)
+            .returning(alerts.c.id)
+        )
+        matched.update(rows.scalars())
+    return matched
+
+
+async def reword(tx: Tx, org_id: int, words: Mapping[int, str]) -> None:
+    """The newest words of the source, on alerts that are locked already."""
+    if words:
+        await tx.execute(
+            sa.update(alerts)
+            .where(alerts.c.org_id == org_id, alerts.c.id == sa.bindparam("of_id"), OPEN)
+            .values(summary=sa.bindparam("new_summary", type_=sa.Text)),
+            [{"of_id": alert_id, "new_summary": text} for alert_id, text in words.items()],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +224,12 @@ class Refresh:
     started_at: datetime | None
 
 
-async def refresh(tx: Tx, rows: Sequence[Refresh], now: datetime) -> None:
+async def refresh(tx: Tx, org_id: int, rows: Sequence[Refresh], now: datetime) -> None:
     """Firing (again), with the newest words of the source."""
     if rows:
         await tx.execute(
             sa.update(alerts)
-            .where(alerts.c.id == sa.bindparam("of_id"))
+            .where(alerts.c.org_id == org_id, alerts.c.id == sa.bindparam("of_id"))
             .values(
                 status=AlertStatus.FIRING.value,
                 resolved_at=None,
@@ -213,17 +262,16 @@ async def refresh(tx: Tx, rows: Sequence[Refresh], now: datetime) -> None:
 async def resolve(tx: Tx, org_id: int, ids: Sequence[int], by: str, now: datetime) -> None:
     if ids:
         await tx.execute(
-            sa.update(alerts)
-            .where(alerts.c.org_id == org_id, any_of(alerts.c.id, ids), OPEN)
-            .values(status=AlertStatus.RESOLVED.value, resolved_at=now, resolved_by=by, last_seen_at=now)
+            _update(org_id, any_of(alerts.c.id, ids)).values(
+                status=AlertStatus.RESOLVED.value, resolved_at=now, resolved_by=by, last_seen_at=now
+            )
         )
 
 
 async def close_all(tx: Tx, org_id: int, incident_ids: Sequence[int], by: str, now: datetime) -> list[Alert]:
     """Close what is open on these incidents, and say which; their keys' memory is the caller's."""
     rows = await tx.execute(
-        sa.update(alerts)
-        .where(alerts.c.org_id == org_id, any_of(alerts.c.incident_id, incident_ids), OPEN)
+        _update(org_id, any_of(alerts.c.incident_id, incident_ids))
         .values(status=AlertStatus.RESOLVED.value, resolved_at=now, resolved_by=by)
         .returning(alerts)
     )

@@ -146,14 +146,18 @@ async def read(tx: Tx, ids: Sequence[int]) -> list[Incident]:
 
 
 async def lock(tx: Tx, ids: Sequence[int], *, skip_locked: bool = False) -> list[Incident]:
-    """Lock these incidents, in order of id: one order everywhere, hence no deadlocks."""
+    """Lock these incidents, in order of id: one order everywhere, hence no deadlocks.
+
+    Why `key_share`: a row that only names an incident (an event, a delivery) takes a share of its
+    key; it must not wait for us, since whoever writes it may hold what we need next.
+    """
     if not ids:
         return []
     rows = await tx.execute(
         sa.select(incidents)
         .where(any_of(incidents.c.id, sorted(ids)))
         .order_by(incidents.c.id)
-        .with_for_update(skip_locked=skip_locked)
+        .with_for_update(skip_locked=skip_locked, key_share=True)
     )
     return [_incident(row) for row in rows]
 
@@ -241,33 +245,64 @@ class Count:
     incident_id: int
     joined: int = 0
     last_joined_at: datetime | None = None
+    worse: bool = False  # then the severity and its raw word are the new ones, even if nobody knows it
     severity: str | None = None
-    raw_severity: str | None = None
+    raw_severity: str = ""
     truncated: int | None = None
 
 
+def _else_kept(name: str, parameter: str) -> sa.ColumnElement[Any]:
+    column = incidents.c[name]
+    return sa.func.coalesce(sa.bindparam(parameter, type_=column.type), column)
+
+
+def _if_worse(name: str, parameter: str) -> sa.ColumnElement[Any]:
+    column, worse = incidents.c[name], sa.bindparam("worse", type_=sa.Boolean)
+    return sa.case((worse, sa.bindparam(parameter, type_=column.type)), else_=column)
+
+
 async def count(tx: Tx, counts: Sequence[Count]) -> None:
-    for one in counts:
-        values: dict[str, Any] = {}
-        if one.joined:
-            values["alert_count"] = incidents.c.alert_count + one.joined
-        if one.last_joined_at is not None:
-            values["last_joined_at"] = one.last_joined_at
-        if one.raw_severity is not None:
-            values |= {"severity": one.severity, "raw_severity": one.raw_severity}
-        if one.truncated is not None:
-            values["truncated"] = one.truncated
-        if values:
-            await tx.execute(sa.update(incidents).where(incidents.c.id == one.incident_id).values(values))
+    if counts:
+        statement = (
+            sa.update(incidents)
+            .where(incidents.c.id == sa.bindparam("of_id"))
+            .values(
+                alert_count=incidents.c.alert_count + sa.bindparam("joined", type_=sa.Integer),
+                last_joined_at=_else_kept("last_joined_at", "joined_at"),
+                truncated=_else_kept("truncated", "hidden"),
+                severity=_if_worse("severity", "new_severity"),
+                raw_severity=_if_worse("raw_severity", "new_raw"),
+            )
+        )
+        await tx.execute(statement, [_count_parameters(one) for one in counts])
 
 
-async def seal(tx: Tx, incident: Incident) -> None:
-    """Free the group key of an open incident that no new alert may join any more."""
-    await tx.execute(
-        sa.update(incidents)
-        .where(incidents.c.id == incident.id)
-        .values(group_key=f"{incident.group_key}#sealed:{incident.id}")
-    )
+def _count_parameters(one: Count) -> dict[str, Any]:
+    return {
+        "of_id": one.incident_id,
+        "joined": one.joined,
+        "joined_at": one.last_joined_at,
+        "hidden": one.truncated,
+        "worse": one.worse,
+        "new_severity": one.severity,
+        "new_raw": one.raw_severity,
+    }
+
+
+def sealed_key(group_key: str, incident_id: int) -> str:
+    """What a group key becomes when its incident takes no new alerts any more."""
+    return f"{group_key}#sealed:{incident_id}"
+
+
+async def seal(tx: Tx, sealed: Sequence[Incident]) -> None:
+    """Free the group keys of open incidents that no new alert may join any more."""
+    if sealed:
+        await tx.execute(
+            sa.update(incidents)
+            .where(incidents.c.id == sa.bindparam("of_id"))
+            .values(group_key=sa.bindparam("new_key", type_=sa.Text)),
+            [{"of_id": one.id, "new_key": sealed_key(one.group_key, one.id)} for one in sealed],
+        )
 
 
 async def set_policy(tx: Tx, versions: dict[int, int]) -> None:
@@ -286,7 +321,7 @@ async def paged(tx: Tx, incident_id: int, now: datetime) -> None:
 
 
 async def number(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, int]:
-    """Give each its #, last of all: everybody waits for the counter's row until the commit."""
+    """Give each its #, in order of id."""
     if not ids:
         return {}
     statement = upsert(tx, counters).values(org_id=org_id, name="incident", value=len(ids))
