@@ -482,6 +482,9 @@ timers = Table(
     _at("lease_until"),
     _text("lease_owner", nullable=True),
     sa.UniqueConstraint("org_id", "kind", "subject_id"),
+    # Why: SQLite gives the id of a deleted row again, and a worker that stalled would take the new
+    # timer for the one it held.
+    sqlite_autoincrement=True,
 )
 Index("ix_timers_due", timers.c.lane, timers.c.due_at, timers.c.id)
 Index("ix_timers_subject", timers.c.subject_id)
