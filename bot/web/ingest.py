@@ -16,9 +16,10 @@ from aiohttp import web
 from bot.web import bodies
 from bot.web.keys import Door, Keys, shown_key
 from bot.web.problems import Problem
+from bot.web.recall import Recall
 from engine.models import Body, Receipt
 from engine.pager.receive import Receiver
-from engine.sources import SOURCES, Parser, decode, parse_change, routing_key
+from engine.sources import SOURCES, Parser, parse_change, routing_key
 
 # A path with and without a trailing slash is one route: a redirect would be followed without the body.
 SLASH: Final = "{slash:/?}"
@@ -28,6 +29,7 @@ class Ingest:
     def __init__(self, keys: Keys, receiver: Receiver) -> None:
         self._keys = keys
         self._receiver = receiver
+        self._recall = Recall()
 
     def mount(self, app: web.Application) -> None:
         for source in SOURCES:  # found by their whole path; the others by a pattern
@@ -42,7 +44,7 @@ class Ingest:
         parse = _source(source or request.match_info["source"])
         door = await self._keys.door(shown_key(request))
         raw = await bodies.read(request, bodies.INGEST_LIMIT)
-        body = await bodies.aside(lambda raw: parse(decode(raw), _new_key), raw)
+        body = await bodies.aside(partial(self._recall.read, parse), raw)
         receipts = await self._accept(door, body)
         return _accepted({"status": "accepted", "events": len(receipts)})
 

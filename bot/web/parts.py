@@ -35,7 +35,8 @@ class Phones:
 
     auth_token: str
     public_url: str
-    provider_status: Callable[[str, str, str | None], Awaitable[object]]  # reference, status, error code
+    # of a message: reference, status, error code, delivery id
+    provider_status: Callable[[str, str, str | None, int | None], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class Phone:
 
     async def voice(self, request: web.Request) -> web.Response:
         fields = await self._signed(request)
-        called = await self._called(request.query.get("delivery", ""))
+        called = await self._called(_delivery_id(request))
         if called is None:
             return _xml(answer_twiml(NO_CALL))
         view, person = called
@@ -93,7 +93,8 @@ class Phone:
         ref = fields.get("MessageSid") or fields.get("CallSid")
         status = fields.get("MessageStatus") or fields.get("CallStatus")
         if ref and status:
-            await self._phones.provider_status(ref, status, fields.get("ErrorCode") or None)
+            error_code = fields.get("ErrorCode") or None
+            await self._phones.provider_status(ref, status, error_code, _delivery_id(request))
         return web.Response(status=204)
 
     async def _signed(self, request: web.Request) -> MultiMapping[str]:
@@ -119,12 +120,12 @@ class Phone:
         known = (await self._parts.roster.directory()).people if ids else {}
         return [known[person_id] for person_id in ids if person_id in known]
 
-    async def _called(self, delivery_id: str) -> tuple[IncidentView, Person] | None:
-        if not DELIVERY_ID.fullmatch(delivery_id):
+    async def _called(self, delivery_id: int | None) -> tuple[IncidentView, Person] | None:
+        if delivery_id is None:
             return None
         async with self._parts.database.snapshot() as tx:
-            found = await deliveries.read(tx, [int(delivery_id)])
-        delivery = found.get(int(delivery_id))
+            found = await deliveries.read(tx, [delivery_id])
+        delivery = found.get(delivery_id)
         if delivery is None or delivery.incident_id is None or delivery.person_id is None:
             return None
         view = await self._parts.views.incident(delivery.incident_id)
@@ -159,6 +160,12 @@ class Phone:
         sent = await self._parts.views.deliveries(view.id)
         texted = {each.person_id for each in sent if each.method is Method.SMS and _left(each)}
         return next((person for person in people if person.id in texted), None)
+
+
+def _delivery_id(request: web.Request) -> int | None:
+    """Whatever we wrote into the address of the callback."""
+    text = request.query.get("delivery", "")
+    return int(text) if DELIVERY_ID.fullmatch(text) else None
 
 
 def _left(delivery: Delivery) -> bool:

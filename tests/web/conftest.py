@@ -37,7 +37,7 @@ class World:
     parts: WebParts
     pager: FakePager
     roster: FakeRoster
-    statuses: list[tuple[str, str, str | None]] = field(default_factory=list)
+    statuses: list[tuple[str, str, str | None, int | None]] = field(default_factory=list)
 
     @property
     def database(self) -> Database:
@@ -107,15 +107,15 @@ async def web_database(sqlite_url: str) -> AsyncIterator[Database]:
 @pytest.fixture
 def world(web_database: Database, clock: FakeClock) -> World:
     pager, roster = FakePager(), FakeRoster()
-    statuses: list[tuple[str, str, str | None]] = []
+    statuses: list[tuple[str, str, str | None, int | None]] = []
 
     async def health() -> Mapping[str, Any]:
         return {"slack": "connected", "queue": 0}
 
-    async def provider_status(ref: str, status: str, error_code: str | None) -> None:
+    async def provider_status(ref: str, status: str, error_code: str | None, delivery_id: int | None) -> None:
         if pager.fails is not None:
             raise pager.fails
-        statuses.append((ref, status, error_code))
+        statuses.append((ref, status, error_code, delivery_id))
 
     parts = WebParts(
         clock=clock,

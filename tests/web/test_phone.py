@@ -332,16 +332,18 @@ async def test_a_key_that_could_not_be_stored_is_told_so(client: Client, world: 
 
 
 async def test_statuses_are_handed_to_the_pipeline(client: Client, world: World) -> None:
-    """Of messages and of calls, with the error code if there is one."""
-    path = "/webhooks/twilio/status?delivery=1"
+    """Of messages and of calls, with the error code and the delivery if there is one."""
+    path = "/webhooks/twilio/status?delivery=7"
     await signed(client, path, {"MessageSid": "SM1", "MessageStatus": "delivered", "ErrorCode": ""})
     await signed(client, path, {"MessageSid": "SM2", "MessageStatus": "undelivered", "ErrorCode": "30003"})
-    answer = await signed(client, path, {"CallSid": "CA1", "CallStatus": "busy"})
+    answer = await signed(
+        client, "/webhooks/twilio/status?delivery=x", {"CallSid": "CA1", "CallStatus": "busy"}
+    )
     assert answer.status == 204
     assert world.statuses == [
-        ("SM1", "delivered", None),
-        ("SM2", "undelivered", "30003"),
-        ("CA1", "busy", None),
+        ("SM1", "delivered", None, 7),
+        ("SM2", "undelivered", "30003", 7),
+        ("CA1", "busy", None, None),
     ]
 
 
