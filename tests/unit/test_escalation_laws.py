@@ -94,7 +94,7 @@ def check(world: World) -> None:
         assert len(armed) == 1 or (fate.urgency is Urgency.NONE and not armed)
         assert armed <= {TimerKind.ESCALATE, TimerKind.EXHAUST}
     elif fate.status is IncidentStatus.UNANSWERED:
-        assert armed == ({TimerKind.EXHAUST} if fate.urgency is Urgency.HIGH else set())
+        assert armed == {TimerKind.EXHAUST} or (fate.urgency is not Urgency.HIGH and not armed)
     elif fate.status is IncidentStatus.RESOLVED:
         assert not armed
     elif fate.snoozed_until is not None:
@@ -141,7 +141,11 @@ PLAIN = st.one_of(
 MOMENTS = st.sampled_from((Ask.resolve, Ask.resolve_by_source, Ask.snooze))
 STEPS = st.lists(
     st.one_of(
-        st.just("fire"), st.integers(1, 90).map(lambda minutes: minutes * MIN), PLAIN, MOMENTS, st.just("fire")
+        st.just("fire"),
+        st.integers(1, 90).map(lambda minutes: minutes * MIN),
+        PLAIN,
+        MOMENTS,
+        st.just("fire"),
     ),
     max_size=25,
 )
