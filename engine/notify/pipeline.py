@@ -125,18 +125,8 @@ class Pipeline:
         if delivery.attempts >= MOST_ATTEMPTS:
             # Why: whatever ends the process each time it is sent must not do so for ever.
             return Ended(begun, where.address, Rejected("none of its attempts ever ended"))
-        transport = self._choose(delivery.method, where.address)
-        if isinstance(transport, (Rejected, Retry)):
-            return Ended(begun, where.address, transport)
         page = _page(begun, where)
-        outcome = await self._try(transport, page)
-        self._learn(begun, transport, where.address, outcome)
-        return Ended(begun, where.address, outcome, threaded="thread_ts" in page.body)
-
-    def _learn(self, begun: Begun, transport: Transport, address: str, outcome: Outcome) -> None:
-        delivery = begun.delivery
-        key = breaker_key(transport.provider, delivery.method, address)
-        self.breakers.record(key, outcome, self._clock.now())
+        outcome = await self._attempt(page)
         if isinstance(outcome, Throttled):
             self._admission.hold(delivery, outcome.until)
         metrics.attempts.labels(delivery.method.value, type(outcome).__name__.lower()).inc()
@@ -148,21 +138,29 @@ class Pipeline:
             outcome=type(outcome).__name__.lower(),
             reason=getattr(outcome, "reason", ""),
         )
+        return Ended(begun, where.address, outcome, threaded="thread_ts" in page.body)
 
-    def _choose(self, method: Method, address: str) -> Transport | Rejected | Retry:
-        """The first provider that is not known to be down; an open breaker means the next one, at once."""
-        candidates = self._transports.for_method(method)
+    async def _attempt(self, page: Page) -> Outcome:
+        """Send by the first provider that is not down; one that refuses us is passed over at once."""
+        candidates = self._transports.for_method(page.method)
         if not candidates:
-            return Rejected(f"no provider for {method} is set up")
-        now = self._clock.now()
+            return Rejected(f"no provider for {page.method} is set up")
+        outcome: Outcome = Retry(f"every provider for {page.method} is down")
+        # Why one deadline for all: together they must not outlive the lease.
+        deadline = asyncio.get_running_loop().time() + SEND_TIMEOUT.total_seconds()
         for transport in candidates:
-            if self.breakers.allows(breaker_key(transport.provider, method, address), now):
-                return transport
-        return Retry(f"every provider for {method} is down")
+            key = breaker_key(transport.provider, page.method, page.address)
+            if not self.breakers.allows(key, self._clock.now()):
+                continue
+            outcome = await self._try(transport, page, deadline)
+            self.breakers.record(key, outcome, self._clock.now())
+            if not (isinstance(outcome, Retry) and outcome.down):
+                break
+        return outcome
 
-    async def _try(self, transport: Transport, page: Page) -> Outcome:
+    async def _try(self, transport: Transport, page: Page, deadline: float) -> Outcome:
         try:
-            async with asyncio.timeout(SEND_TIMEOUT.total_seconds()):
+            async with asyncio.timeout_at(deadline):
                 return await transport.send(page)
         except TimeoutError:
             return Retry("no answer in time: it may have been sent")
