@@ -38,15 +38,17 @@ fallback: [{person: ben}]
 
 @dataclass
 class Gate(FakeTransport):
-    """Holds every send until it is opened; says when one has come in."""
+    """Holds every send until it is opened; says when as many as awaited have come in."""
 
     entered: asyncio.Event = field(default_factory=asyncio.Event)
     opened: asyncio.Event = field(default_factory=asyncio.Event)
+    awaited: int = 1
     inside: int = 0
 
     async def send(self, page: Page) -> Outcome:
         self.inside += 1
-        self.entered.set()
+        if self.inside >= self.awaited:
+            self.entered.set()
         await self.opened.wait()
         return await super().send(page)
 
