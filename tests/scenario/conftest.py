@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from engine.db import Database
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager
+from tests.scenario.receiving import Receiving
 
 
 @pytest.fixture
@@ -17,3 +19,9 @@ async def pager(any_database_url: str, clock: FakeClock) -> AsyncIterator[Pager]
     await made.close()
     made.silence_ops()
     made.expect_silence()
+
+
+@pytest.fixture
+async def receiving(database: Database, clock: FakeClock) -> Receiving:
+    """A Receiver alone, for one service without a policy."""
+    return await Receiving.start(database, clock)
