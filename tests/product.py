@@ -59,7 +59,13 @@ async def product(directory: Path, database_url: str | None = None, **changed: A
     """The demo's team on a database of its own; `changed` are settings that differ."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    options = Options(control_url=url, sms_url=f"{url}/webhooks/twilio/sms", midwatch_url=url)
+    by_http = changed.get("slack_signing_secret") is not None
+    options = Options(
+        control_url=url,
+        sms_url=f"{url}/webhooks/twilio/sms",
+        midwatch_url=url,
+        events_url=f"{url}/slack/events" if by_http else None,
+    )
     async with SandboxServer(options=options) as sandbox, aiohttp.ClientSession() as http:
         settings = Settings.model_validate(
             {
