@@ -135,7 +135,9 @@ async def of_subjects(
 
 
 def _free(now: datetime) -> sa.ColumnElement[bool]:
-    return sa.and_(timers.c.due_at <= now, sa.or_(timers.c.lease_until.is_(None), timers.c.lease_until < now))
+    return sa.and_(
+        timers.c.due_at <= now, sa.or_(timers.c.lease_until.is_(None), timers.c.lease_until <= now)
+    )
 
 
 def _of(lane: LaneName) -> sa.ColumnElement[bool]:

@@ -116,8 +116,8 @@ async def test_a_claim_raises_the_attempt_and_hides_the_timer(database: Database
     assert (held.attempt, held.lease_until) == (1, later(seconds=30))
     assert await due(database) == []
     assert await claim(database, found=found) == []
-    assert await due(database, later(seconds=30)) == []
-    (again,) = await claim(database, later(seconds=31))
+    assert await due(database, later(seconds=29)) == []
+    (again,) = await claim(database, later(seconds=30))
     assert again.attempt == 2
 
 

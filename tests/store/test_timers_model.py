@@ -89,7 +89,7 @@ class TimerModel(RuleBasedStateMachine):
         free = [
             (row.due_at, self.ids[subject], subject)
             for subject, row in self.model.items()
-            if row.due_at <= self.now and (row.lease_until is None or row.lease_until < self.now)
+            if row.due_at <= self.now and (row.lease_until is None or row.lease_until <= self.now)
         ]
         expected = [subject for _, _, subject in sorted(free)[:limit]]
 
