@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -24,6 +25,7 @@ from engine.errors import MidwatchError, Unavailable
 from engine.models import ORG, Actor, Delivery, DeliveryStatus, IncidentView, Method, Via
 from engine.notify.plain import defang, one_line, shorten
 from engine.notify.speech import answer_twiml, call_twiml
+from engine.notify.status import PRESSED
 from engine.pager.respond import Answer
 from engine.store import deliveries, directory
 
@@ -76,16 +78,24 @@ class Phone:
         if called is None:
             return _xml(answer_twiml(NO_CALL))
         view, person = called
-        verb = KEYS.get(fields.get("Digits", ""))
+        digits, ref = fields.get("Digits", ""), fields.get("CallSid", "")
+        verb = KEYS.get(digits)
         if verb is None:  # "*", no key or a wrong one: say it again
-            return _xml(call_twiml(view, self._url(request)))
+            said = call_twiml(view, self._url(request))
+        else:
+            said = answer_twiml(await self._acted(verb, view, person))
+        if digits and ref:
+            with suppress(Unavailable):  # the caller hears what became of the key either way
+                await self._phones.provider_status(ref, PRESSED, None, _delivery_id(request))
+        return _xml(said)
+
+    async def _acted(self, verb: Verb, view: IncidentView, person: Person) -> str:
         try:
-            answer = await self._respond(verb)(view.id, _actor(person, Via.VOICE))
+            return _outcome(await self._respond(verb)(view.id, _actor(person, Via.VOICE)))
         except Unavailable:
-            return _xml(answer_twiml(NOT_APPLIED))
+            return NOT_APPLIED
         except MidwatchError as error:
-            return _xml(answer_twiml(str(error)))
-        return _xml(answer_twiml(_outcome(answer)))
+            return str(error)
 
     async def status(self, request: web.Request) -> web.Response:
         """Handed on as it is: the pipeline knows which words may follow which."""

@@ -40,6 +40,7 @@ class Said:
 
 TRIES: Final = 2  # of a message that the carrier lost
 
+PRESSED: Final = "pressed"  # our own word, for a key in a call: the provider has none
 # Why `completed` is unconfirmed: a machine may have taken the call; only a key pressed is an answer.
 SMS: Final = {
     "delivered": Said(DeliveryStatus.DELIVERED, ""),
@@ -48,6 +49,7 @@ SMS: Final = {
     "failed": Said(DeliveryStatus.DEAD, "the provider could not send it"),
 }
 CALL: Final = {
+    PRESSED: Said(DeliveryStatus.DELIVERED, ""),
     "completed": Said(DeliveryStatus.UNCONFIRMED, "the call ended without a key pressed"),
     "busy": Said(DeliveryStatus.DEAD, "the line was busy"),
     "no-answer": Said(DeliveryStatus.DEAD, "nobody picked up"),

@@ -293,6 +293,7 @@ async def test_a_key_in_the_call_acts_for_who_was_called(
     ((done, incident_id, actor),) = world.pager.acts
     assert (done, incident_id) == (verb, 1042)
     assert (actor.name, actor.via) == ("ana", Via.VOICE)
+    assert world.statuses == [("CA1", "pressed", None, 7)]
 
 
 @pytest.mark.parametrize("fields", [{"Digits": "*"}, {"Digits": "9"}, {}])
@@ -306,6 +307,7 @@ async def test_any_other_key_says_it_again(client: Client, world: World, fields:
     assert gather.get("action") == PUBLIC_URL + path
     assert "db-42 is down" in (gather.findtext("Say") or "")
     assert world.pager.acts == []
+    assert len(world.statuses) == len(fields)  # a key is pressed by a person, silence by nobody
 
 
 @pytest.mark.parametrize("delivery", ["", "x", "99", "-7", "9" * 40, "٧"])

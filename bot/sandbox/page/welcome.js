@@ -93,7 +93,7 @@ function guide() {
       ),
       step(
         "Answer.",
-        "Press Acknowledge on the card, type ",
+        "Press Ack on the card, type ",
         key("/oncall ack 1"),
         ", reply 4 by SMS or press 4 in the call. All of it stops, and the card says who, how and when.",
       ),
