@@ -32,8 +32,8 @@ def of_triggers(plan: Plan, status: str, reason: str = "", incident_id: int | No
     """The first trigger did it; those behind it in the batch repeat it."""
     first, *others = plan.triggers
     outcomes = [Outcome(plan.service.id, first, status, reason, incident_id)]
-    status, reason = (status, reason) if status == "ignored" else ("repeat", "repeated in the same batch")
-    return outcomes + [Outcome(plan.service.id, item, status, reason, incident_id) for item in others]
+    again = "repeated in the same batch"
+    return outcomes + [Outcome(plan.service.id, item, "repeat", again, incident_id) for item in others]
 
 
 def event_rows(outcomes: Sequence[Outcome]) -> list[EventRow]:

@@ -5,6 +5,7 @@ Pure: never reads the clock or the database.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from engine.models import Alert, Event
@@ -21,6 +22,12 @@ def title(event: Event) -> str:
     return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1]}…"
 
 
+def latest(*starts: datetime | None) -> datetime | None:
+    """The start that is kept. Why not the newest message's: two senders of one alert may differ, and
+    each change to and fro would look like a new occurrence."""
+    return max((start for start in starts if start is not None), default=None)
+
+
 def refresh(alert: Alert, plan: Plan, *, flaps: int) -> Refresh:
     item = plan.newest
     event = item.event
@@ -32,7 +39,7 @@ def refresh(alert: Alert, plan: Plan, *, flaps: int) -> Refresh:
         raw_severity=event.raw_severity,
         urgency=item.urgency.value,
         summary=event.summary,
-        started_at=event.started_at or alert.started_at,
+        started_at=latest(alert.started_at, *(one.event.started_at for one in plan.triggers)),
     )
 
 
@@ -51,7 +58,7 @@ def new_alert(incident_id: int, plan: Plan) -> NewAlert:
         labels=dict(event.labels),
         links=[{"url": link.url, "text": link.text} for link in event.links],
         event_count=len(plan.triggers),
-        started_at=event.started_at,
+        started_at=latest(*(one.event.started_at for one in plan.triggers)),
     )
 
 

@@ -17,7 +17,7 @@ from engine.pager.fold import Item, Plan
 from engine.pager.held import Held
 from engine.pager.outcome import Outcome, of_triggers
 from engine.pager.repeats import Repeats
-from engine.pager.rows import refresh, title
+from engine.pager.rows import latest, refresh, title
 from engine.pager.touched import Opening, Touched
 from engine.store.alerts import Refresh
 from engine.store.dedup_keys import DedupKey, Key
@@ -84,7 +84,7 @@ class Ruling:
             self.outcomes.append(Outcome(plan.service.id, item, "ignored", NOTHING_OPEN, incident))
             return
         ended = replace(key, last_severity=alert.raw_severity, last_incident_id=alert.incident_id)
-        self._end(ended, item.event, item.event.started_at or alert.started_at)
+        self._end(ended, item.event, latest(item.event.started_at, alert.started_at))
         touched = self.held.touched[alert.incident_id]
         touched.fate = replace(touched.fate, open_alerts=max(0, touched.fate.open_alerts - 1))
         touched.resolving = item.by
@@ -118,29 +118,32 @@ class Ruling:
     def _repeat(self, plan: Plan, alert: Alert, *, flapped: bool) -> None:
         event, touched = plan.newest.event, self.held.touched[alert.incident_id]
         self._note_truncated(touched, plan)
-        if not flapped and (event.started_at, event.raw_severity) == (alert.started_at, alert.raw_severity):
+        later = any(_later(item.event, alert) for item in plan.triggers)
+        if not flapped and not later and event.raw_severity == alert.raw_severity:
             words = None if event.summary == alert.summary else event.summary
             self.repeats.add(alert.id, len(plan.triggers), words)
         else:
             self.refreshes.append(refresh(alert, plan, flaps=int(flapped)))
         worse = severity_weight(plan.loudest.event.severity) > severity_weight(alert.severity)
-        later = not flapped and _later(event, alert)
-        if worse or later:
+        if worse or (later and not flapped):
             self._join(touched, plan)
-        reason = "a worse severity" if worse else "a later start" if later else ""
+        reason = "a worse severity" if worse else "a later start" if later and not flapped else ""
         self.outcomes += of_triggers(plan, "repeat", reason, alert.incident_id)
 
     def _over(self, plan: Plan) -> bool:
-        """An old message of an occurrence that the source has ended, still under way."""
-        event, key = plan.newest.event, self.held.keys[plan.key]
+        """Set aside old messages of an occurrence that the source has ended; True if no other is left."""
+        key = self.held.keys[plan.key]
+        old = [item for item in plan.triggers if self._stale(item.event, key)]
+        plan.triggers = [item for item in plan.triggers if item not in old]
+        reason, incident = "the source has ended this occurrence already", key.last_incident_id
+        self.outcomes += [Outcome(plan.service.id, item, "ignored", reason, incident) for item in old]
+        return not plan.triggers
+
+    def _stale(self, event: Event, key: DedupKey) -> bool:
         if event.started_at is None or key.last_started_at is None or key.end_arrived_at is None:
             return False
         ended = key.ended_by == "source" and event.started_at <= key.last_started_at
-        if not ended or self._now - key.end_arrived_at >= STALE_FOR:
-            return False
-        reason = "the source has ended this occurrence already"
-        self.outcomes += of_triggers(plan, "ignored", reason, key.last_incident_id)
-        return True
+        return ended and self._now - key.end_arrived_at < STALE_FOR
 
     def _refired(self, plan: Plan) -> bool:
         """Fired again right after the source's resolve: taken up where it was."""

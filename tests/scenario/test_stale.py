@@ -82,6 +82,28 @@ async def test_an_older_end_does_not_hide_what_a_newer_one_ended(
     assert (await receiving.one(fire(started_at=later))).status == "ignored"
 
 
+async def test_an_old_message_does_not_take_a_new_one_with_it(receiving: Receiving, clock: FakeClock) -> None:
+    """In one batch a new occurrence and, behind it, a message of the one that is over: the new one counts."""
+    await receiving.one(fire(started_at=START))
+    await receiving.one(end(started_at=START))
+    clock.move(seconds=30)
+    receipts = await receiving.accept(fire(started_at=START + MINUTE), fire(started_at=START))
+    assert [receipt.status for receipt in receipts] == ["refired", "ignored"]
+
+
+async def test_two_senders_that_differ_on_the_start_do_not_page_in_turns(
+    receiving: Receiving, clock: FakeClock
+) -> None:
+    """The latest start is kept: only the first message of it is a new occurrence, however they alternate."""
+    reasons = []
+    for n in range(6):
+        clock.move(hours=1)
+        reasons.append((await receiving.one(fire(started_at=START + (n % 2) * MINUTE))).reason)
+    assert reasons == ["", "a later start", "", "", "", ""]
+    await receiving.one(end(started_at=START))
+    assert (await receiving.one(fire(started_at=START + MINUTE))).status == "ignored"
+
+
 # --- a person resolved it, and the source still fires -------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from engine import db
 from engine.db import Database, Tx
 from engine.directory import Service
 from engine.escalation import open_fate
@@ -142,14 +143,15 @@ async def test_a_key_remembers_its_last_end(database: Database, service: int) ->
     assert found == {(service, "a"): ended, (service, "b"): DedupKey(service, "b")}
 
 
-async def test_counting_and_closing_in_opposite_orders_never_deadlock(
-    database: Database, service: int, ids: dict[str, int]
+async def test_counting_in_opposite_orders_never_deadlocks(
+    database: Database, service: int, ids: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches that name the same alerts in opposite orders take their locks in one order."""
-    forth = {one: 1 + n % 2 for n, one in enumerate(ids.values())}
+    monkeypatch.setattr(db, "UNIT_TRIES", 1)  # a deadlock would fail the test rather than be tried again
+    forth = {ids[key]: 1 + n % 2 for n, key in enumerate("abcd")}
     back = dict(reversed(forth.items()))
     await asyncio.gather(
         *(database.write(lambda tx, t=t: alerts.repeat(tx, ORG, t, LATER)) for t in (forth, back) * 10)
     )
     found = await stored(database, service)
-    assert [found[key].event_count for key in "abcde"] == [21, 41, 21, 41, 21]
+    assert [found[key].event_count for key in "abcd"] == [21, 41, 21, 41]
