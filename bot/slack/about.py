@@ -107,7 +107,10 @@ def _after(delay: timedelta) -> str:
 def status(
     health: SlackHealth, directory: Directory, rows: Sequence[OnCallNow], open_now: int, now: datetime
 ) -> Message:
-    lines = [_slack(health, now), f"{'🔴' if open_now else '🟢'} {open_now} open incident{'' if open_now == 1 else 's'}"]
+    lines = [
+        _slack(health, now),
+        f"{'🔴' if open_now else '🟢'} {open_now} open incident{'' if open_now == 1 else 's'}",
+    ]
     empty = [escape.line(row.schedule, 60) for row in rows if not row.people]
     if empty:
         lines.append(f"🚨 Nobody is on call on {', '.join(empty[:20])}")
