@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from itertools import count
 
 from engine.models import Method, Retry
-from tests.crash.world import Provider, World
+from tests.crash.world import Provider, Watched, World
 
-EVERY = 3  # in `make test` every third boundary, another third each day
+EVERY = 6  # in `make test` every sixth boundary, others each day
 
 
-async def tell(url: str, kill_at: int = 0) -> World:
+async def tell(database: Watched, kill_at: int = 0) -> World:
     """The story with a kill at this boundary; its world says what was violated."""
-    world = World(url, kill_at)
+    world = World(database, kill_at)
     await world.begin()
     slack = world.pager.transports[Method.SLACK]
     assert isinstance(slack, Provider)

@@ -17,6 +17,7 @@ from engine.pager import escalate
 from engine.store import timers
 from engine.store.timers import Arming
 from tests.crash.story import tell
+from tests.crash.world import Watched
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager, fire
 from tests.scenario.sending import LADDER, alarms, gate
@@ -24,19 +25,21 @@ from tests.scenario.sending import LADDER, alarms, gate
 pytestmark = pytest.mark.crash
 
 
-async def first_violation(url: str, boundary: str) -> str | None:
+async def first_violation(database: Watched, boundary: str) -> str | None:
     """Kill at each boundary of this kind until something is violated; without a kill nothing may be."""
-    whole = await tell(url)
+    whole = await tell(database)
     assert whole.violations == [], "the mistake shows without a crash: it needs no sweep"
     for kill_at, what in enumerate(whole.boundaries.log, 1):
         if what.startswith(boundary):
-            world = await tell(url, kill_at)
+            world = await tell(database, kill_at)
             if world.violations:
                 return world.violations[0]
     return None
 
 
-async def test_arming_after_the_commit_is_caught(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_arming_after_the_commit_is_caught(
+    watched_sqlite: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A timer that is armed in a transaction of its own, after its cause, is lost in between."""
     arm, transact = timers.arm, Database._transact
     waiting: list[tuple[int, list[Arming]]] = []
@@ -63,11 +66,11 @@ async def test_arming_after_the_commit_is_caught(sqlite_url: str, monkeypatch: p
         await transact(self, unit)
 
     monkeypatch.setattr(Database, "_transact_plainly", plainly, raising=False)
-    assert await first_violation(sqlite_url, "before INSERT INTO timers") is not None
+    assert await first_violation(watched_sqlite, "before INSERT INTO timers") is not None
 
 
 async def test_finishing_before_the_effect_is_caught(
-    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+    watched_sqlite: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A timer that is finished when its send begins is nobody's when the process dies."""
     claim = timers.claim
@@ -84,7 +87,7 @@ async def test_finishing_before_the_effect_is_caught(
 
     monkeypatch.setattr(begin.timers, "claim", claim_and_finish)
     monkeypatch.setattr(record, "_fence", arm_anew)
-    assert await first_violation(sqlite_url, "before the send") is not None
+    assert await first_violation(watched_sqlite, "before the send") is not None
 
 
 async def paged_by_an_old_timer(pager: Pager, number: int = 1) -> bool:

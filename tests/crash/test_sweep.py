@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.story import boundaries, tell
+from tests.crash.world import Watched
 
 pytestmark = pytest.mark.crash
 
 SHARDS = 2
 
 
-async def test_the_story_is_told_without_a_crash(any_database_url: str) -> None:
+async def test_the_story_is_told_without_a_crash(watched: Watched) -> None:
     """Without a kill nothing is violated, nothing is sent twice, and the story has its length."""
-    world = await tell(any_database_url)
+    world = await tell(watched)
     assert world.violations == []
     assert [(page.person, page.method.value) for page in world.sent] == [
         ("alice", "sms"),
@@ -25,12 +26,12 @@ async def test_the_story_is_told_without_a_crash(any_database_url: str) -> None:
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 async def test_wherever_it_is_killed_somebody_is_paged_and_nothing_is_left_behind(
-    any_database_url: str, shard: int
+    watched: Watched, shard: int
 ) -> None:
     """A kill at any boundary costs at most one message sent twice: no alert, no page, no timer (I1–I8)."""
     bad = []
     for kill_at in boundaries(shard, SHARDS):
-        world = await tell(any_database_url, kill_at)
+        world = await tell(watched, kill_at)
         if not world.boundaries.at:
             break  # the story ended before it came to that
         bad += [f"killed {kill_at} ({world.boundaries.at}): {violation}" for violation in world.violations]

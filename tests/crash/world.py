@@ -75,8 +75,15 @@ class Boundaries:
         if self.died.is_set():
             raise Killed(what)
 
-    def watch(self, database: Database) -> None:
-        engine = database.writer_engine.sync_engine
+
+class Watched(Database):
+    """Passes every boundary on. One for all runs of a test: each engine compiles every statement anew."""
+
+    boundaries: Boundaries | None = None
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, pool_size=2)
+        engine = self.writer_engine.sync_engine
 
         @event.listens_for(engine, "before_cursor_execute")
         def statement(_c: Any, _cursor: Any, text: str, *_: Any) -> None:
@@ -86,14 +93,14 @@ class Boundaries:
         def commit(_c: Any) -> None:
             self.pass_by("before COMMIT")
 
-        transact = database._transact
+    async def _transact(self, unit: Callable[[Tx], Awaitable[T]]) -> T:
+        result = await super()._transact(unit)
+        self.pass_by("after COMMIT")
+        return result
 
-        async def transact_and_count(unit: Callable[[Tx], Awaitable[T]]) -> T:
-            result = await transact(unit)
-            self.pass_by("after COMMIT")
-            return result
-
-        database._transact = transact_and_count  # type: ignore[method-assign]
+    def pass_by(self, what: str) -> None:
+        if self.boundaries is not None:
+            self.boundaries.pass_by(what)
 
 
 @dataclass
@@ -120,10 +127,11 @@ class Provider:
 class World:
     """The pager of one run, and everybody who outlives it."""
 
-    def __init__(self, url: str, kill_at: int = 0) -> None:
+    def __init__(self, database: Watched, kill_at: int = 0) -> None:
         self.clock = FakeClock()
         self.boundaries = Boundaries()
-        self.pager = Pager(url, self.clock, CONFIG)
+        self.database = database
+        self.pager = Pager(database.url, self.clock, CONFIG)
         self.kill_at = kill_at
         self.accepted = 0
         self.sent: list[Page] = []
@@ -134,6 +142,7 @@ class World:
 
     async def begin(self) -> None:
         """Forget what happened in an earlier run, and bring the pager to life under watch."""
+        self.database.boundaries = None
         await self.pager.start()
         await self.pager.app.database.write(_forget)
         self.pager.transports = {
@@ -152,13 +161,14 @@ class World:
         await asyncio.gather(*flying, return_exceptions=True)
         if task := self.app.receiver._task:
             await asyncio.gather(task, return_exceptions=True)
-        await self.app.database.close()
+        self.database.boundaries = None
+        await self.database.close()  # its connections; the engines go on
         self.pager.app = self.pager._build()
         self.boundaries.died.clear()
         self.boundaries.kill_at = 0 if self.boundaries.at else self.kill_at
         self.acked = self.acked or await self._is_acked()
         self.in_doubt |= {page.id for page in self.sent} & await self._sending()
-        self.boundaries.watch(self.app.database)
+        self.database.boundaries = self.boundaries
 
     async def until_it_is_done(self, step: Callable[[], Awaitable[T]]) -> T:
         """Do it; if the process died meanwhile, start another one a second later and do it again."""
@@ -200,7 +210,7 @@ class World:
                 due = await self.app.next_due()
                 if self.boundaries.died.is_set() or due is None or due > end:
                     break
-                self.clock.move_to(max(due, self.clock.now()))
+                self.clock.move_to(max(due, self.clock.now() + timedelta(milliseconds=10)))
             self.clock.move_to(max(end, self.clock.now()))
             await self.app.worker.run_due()
 

@@ -1,0 +1,86 @@
+"""Timers that cannot be worked: counted, put off, and loud in the end; the others do not wait for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from engine import schema
+from engine.models import ORG, TimerKind
+from engine.pager.escalate import Escalator
+from engine.store import timers
+from engine.store.timers import Arming
+from tests.scenario.harness import Pager, fire
+from tests.scenario.sending import alarms
+
+
+async def corrupt(pager: Pager, title: str, **values: Any) -> None:
+    """What no version of ours writes, and a hand or a disk may."""
+    broken = sa.update(schema.incidents).where(schema.incidents.c.title == title).values(values)
+    await pager.app.database.write(lambda tx: tx.execute(broken))
+
+
+async def test_a_row_that_cannot_be_read_does_not_hold_up_the_others(pager: Pager) -> None:
+    """The good incident pages on time; the bad one is tried again, and said to be unreadable (B047)."""
+    await pager.receive(fire("bad"), fire("good"))
+    await corrupt(pager, "bad", severity="purple")
+    await pager.app.worker.run_due()
+    assert pager.expect_page("alice", "slack").incident.title == "good"
+    await pager.ack(2)
+    await pager.advance(minutes=3)
+    assert any("cannot be read, and nobody is paged" in text for text, _ in await alarms(pager))
+    await corrupt(pager, "bad", severity="critical")
+    await pager.advance(minutes=1)
+    pager.silence_ops()
+    assert pager.expect_page("alice", "slack").incident.title == "bad"
+    await pager.ack(1)
+
+
+async def test_a_timer_that_fails_five_times_pages_the_fallback(
+    pager: Pager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be decided is not dropped: the fallback is paged, and whoever runs Midwatch is told."""
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Escalator, "_decide", fail)
+    await pager.alert()
+    await pager.advance(seconds=119)
+    pager.expect_silence()
+    await pager.advance(seconds=1)
+    monkeypatch.undo()
+    pager.expect_page("carol", "sms")
+    assert any("a escalate timer failed 5 times" in text for text, _ in await alarms(pager))
+    (incident,) = await pager.open_incidents()
+    assert "failed" in [entry.kind for entry in await pager.app.views.timeline(incident.id)]
+    await pager.ack(by="carol")
+
+
+async def test_one_failure_costs_half_a_minute(pager: Pager, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure that passes is tried again, and the page goes out."""
+    decide, fails = Escalator._decide, [RuntimeError("once"), RuntimeError("and alone")]
+
+    def sometimes(*arguments: Any) -> Any:
+        if fails:
+            raise fails.pop()
+        return decide(*arguments)
+
+    monkeypatch.setattr(Escalator, "_decide", sometimes)
+    await pager.alert()
+    pager.expect_silence()
+    await pager.advance(seconds=30)
+    pager.expect_page("alice", "slack")
+    await pager.ack()
+
+
+async def test_the_timer_of_an_incident_that_is_no_more_is_finished(pager: Pager) -> None:
+    """A timer without a subject is not due for ever."""
+    await pager.app.database.write(
+        lambda tx: timers.arm(tx, ORG, [Arming(TimerKind.ESCALATE, 4711, pager.clock.now())])
+    )
+    await pager.app.worker.run_due()
+    await pager.advance(seconds=1)
+    assert await pager.app.next_due() is None
