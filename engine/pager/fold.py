@@ -6,8 +6,9 @@ that order; what folds away is kept, with the reason. Within a body triggers com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 from engine.directory import Service
@@ -81,7 +82,7 @@ class Plan:
         return max(reversed(self.triggers), key=lambda item: item.loudness)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """One body for one service, with everything that can be known before the transaction."""
 
@@ -89,11 +90,11 @@ class Request:
     body: Body
     items: tuple[Item, ...]
 
-    @property
-    def closes(self) -> set[Key]:
+    @cached_property  # asked for with every batch, and nearly always nothing
+    def closes(self) -> frozenset[Key]:
         """The keys and groups that it may close."""
         resolving = [item for item in self.items if item.event.action is Action.RESOLVE]
-        return {mark for item in resolving for mark in self._marks(item)} | self.sweeps
+        return frozenset(mark for item in resolving for mark in self._marks(item)) | self.sweeps
 
     @property
     def touches(self) -> set[Key]:
@@ -113,7 +114,7 @@ class Request:
             if item.event.action is Action.TRIGGER and item.event.group_key
         }
 
-    def meets(self, item: Item, closed: set[Key]) -> bool:
+    def meets(self, item: Item, closed: Set[Key]) -> bool:
         """Whether what `item` is about is among the keys and groups that somebody may close."""
         return not closed.isdisjoint(self._touched(item))
 

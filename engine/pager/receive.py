@@ -26,9 +26,10 @@ from engine.errors import NotFound, Overloaded, Unavailable
 from engine.models import Action, Actor, Body, Event, Receipt, Severity
 from engine.nudge import Nudge
 from engine.pager.apply import Moved
-from engine.pager.fold import fold, prepare, take_together
+from engine.pager.fold import fold, take_together
 from engine.pager.intake import Intake, Taken
 from engine.pager.memory import Memory
+from engine.pager.prepared import Prepared
 from engine.pager.recent import Recent
 from engine.pager.repeats import Repeats
 from engine.pager.sweep import add_group_resolves
@@ -58,6 +59,7 @@ class Receiver:
         self._nudge = nudge
         self._queue: deque[Waiting] = deque()
         self._memory = Memory()
+        self._prepared = Prepared()
         self._task: asyncio.Task[None] | None = None
 
     async def accept(
@@ -77,9 +79,11 @@ class Receiver:
             return []
         answer: asyncio.Future[list[Receipt]] = asyncio.get_running_loop().create_future()
         answer.add_done_callback(heard)
-        self._queue.append(Waiting(org_id, prepare(service, body, by), answer, monotonic()))
+        request = self._prepared.request(service, body, by)
+        self._queue.append(Waiting(org_id, request, answer, monotonic()))
         self._wake()
-        return await asyncio.shield(answer)
+        # A sender that hangs up cancels its answer, and nothing else: the batch goes on.
+        return await answer
 
     async def open_by_hand(
         self, org_id: int, service_id: int, title: str, dedup_key: str | None, actor: Actor
@@ -171,7 +175,7 @@ class Receiver:
     async def _unit(self, tx: Tx, batch: Sequence[Waiting], known: Directory, now: datetime) -> Taken:
         """The long way for what is new, and one UPDATE for what only repeats."""
         org_id = batch[0].org_id
-        closed = set().union(*(waiting.request.closes for waiting in batch))
+        closed = frozenset().union(*(waiting.request.closes for waiting in batch))
         for waiting in batch:
             waiting.sort_out(self._memory, closed)
         repeats = Repeats.of(batch)

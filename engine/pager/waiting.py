@@ -6,7 +6,7 @@ Never stores anything itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from engine import metrics
@@ -29,7 +29,7 @@ class Waiting:
     repeats: dict[int, Seen] = field(default_factory=dict)  # by event: what only repeats
     receipts: dict[int, Receipt] = field(default_factory=dict)  # by event: what is committed
 
-    def sort_out(self, memory: Memory, closed: set[Key]) -> None:
+    def sort_out(self, memory: Memory, closed: Set[Key]) -> None:
         """Find what only repeats an open alert. What somebody in the batch may close is looked at."""
         self.repeats = {}
         if self.long_way:
