@@ -205,7 +205,7 @@ async def test_a_flap_that_meets_an_incident_opened_in_that_instant_joins_it(
     databases = [Database(postgresql_url) for _ in range(2)]
     here = await Receiving.start(databases[0], clock)
     there = here.another(databases[1])
-    for n in range(15):
+    for n in range(8):
         group = f"g{n}"
         await here.one(fire(f"a{n}", group_key=group))
         await here.one(end(f"a{n}"))
@@ -215,7 +215,7 @@ async def test_a_flap_that_meets_an_incident_opened_in_that_instant_joins_it(
         assert flap.incident_number == new.incident_number
     open_ones = sa.select(sa.func.count()).where(incidents.c.status != "resolved")
     async with databases[0].snapshot() as tx:
-        assert await tx.scalar(open_ones) == 15
+        assert await tx.scalar(open_ones) == 8
     for database in databases:
         await database.close()
 
