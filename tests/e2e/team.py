@@ -80,8 +80,8 @@ class Team:
             if one["status"] != "resolved":
                 status, _ = await self.midwatch.post(f"/v1/incidents/{one['id']}/resolve", {})
                 assert status == 200
-        for phone in self.exchange.phones.values():
-            await self.until(lambda phone=phone: phone.call("ringing", "in-progress") is None)
+        phones = self.exchange.phones.values()
+        await self.until(lambda: not any(phone.call("ringing", "in-progress") for phone in phones))
         for override in await self.midwatch.app.roster.overrides():
             await self.types("ana", f"/override cancel {override.id}")
 
@@ -99,11 +99,13 @@ class Team:
         return visible_text(found) if found else ""
 
     async def both_cards_say(self, number: int, *words: str, reader: str = "ana") -> None:
-        for place in (None, reader):
-            try:
-                await self.until(lambda place=place: all(w in self.words(number, place) for w in words))
-            except TimeoutError:
-                raise AssertionError(f"{words} not in: {self.words(number, place)}") from None
+        def both() -> tuple[str, str]:
+            return self.words(number), self.words(number, reader)
+
+        try:
+            await self.until(lambda: all(word in said for word in words for said in both()))
+        except TimeoutError:
+            raise AssertionError(f"{words} not in both of: {both()}") from None
 
     def buttons(self, number: int, reader: str | None = None) -> list[str]:
         found = self.card(number, reader)
