@@ -81,6 +81,11 @@ class Machine(RuleBasedStateMachine):
         if self._ask("acknowledge", number, by=by).changed:
             self.answered.add(number)
 
+    @rule(number=numbers, by=PEOPLE, minutes=MINUTES)
+    def acks_and_sleeps(self, number: int, by: str, minutes: int) -> None:
+        self.acks(number, by)
+        self.time_passes(minutes)
+
     @rule(number=numbers, by=PEOPLE)
     def resolves(self, number: int, by: str) -> None:
         self._ask("resolve", number, by=by)
