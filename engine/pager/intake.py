@@ -24,7 +24,7 @@ from engine.pager.repeats import Repeats
 from engine.pager.rows import new_alert, title
 from engine.pager.ruling import Ruling
 from engine.pager.touched import Opening, Touched
-from engine.store import alerts, cards, dedup_keys, incidents, journal, timers
+from engine.store import alerts, cards, counts, dedup_keys, incidents, journal, timers
 from engine.store.dedup_keys import Key
 from engine.store.journal import TimelineRow
 from engine.store.timers import Arming
@@ -61,7 +61,7 @@ class Intake:
         armed = await self._write_changes(ruling, opened)
         await self._write_journal(ruling, opened)
         # Last of all: everybody waits for the counter's row until the commit.
-        given = await incidents.number(self._tx, self._org, list(opened.values()))
+        given = await counts.number(self._tx, self._org, list(opened.values()))
         numbers = {one.incident.id: one.incident.number for one in held.touched.values()} | given
         return Taken(
             receipts=receipts(ruling.outcomes, numbers),
@@ -91,8 +91,8 @@ class Intake:
         opened = await incidents.insert(tx, org, list(new.values()))
         if set(opened) != set(new):
             raise Moved  # another process opened one of them in this instant
-        counts = [one.count(now) for one in ruling.held.touched.values()]
-        await incidents.count(tx, [count for count in counts if count is not None])
+        added = [one.count(now) for one in ruling.held.touched.values()]
+        await counts.count(tx, [count for count in added if count is not None])
         for group, opening in ruling.openings.items():
             for n, plan in enumerate(opening.plans):
                 status, reason = ("joined", "") if n else ("opened", _after(opening))

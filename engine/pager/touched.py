@@ -15,7 +15,8 @@ from engine.models import Actor, Via
 from engine.pager.apply import Change
 from engine.pager.fold import Item, Plan
 from engine.pager.rows import title
-from engine.store.incidents import Count, Incident, NewIncident
+from engine.store.counts import Count
+from engine.store.incidents import Incident, NewIncident
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Incident rows: read, lock, insert, save, number. Decides nothing."""
+"""Incident rows: read, lock, insert, save, seal. Decides nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.directory import Target, TargetKind
 from engine.escalation.fate import Fate, Kept
 from engine.grouping import severity_weight
 from engine.models import Actor, IncidentStatus, Severity, TimerKind, Urgency, Via
-from engine.schema import OPEN, counters, incidents
+from engine.schema import OPEN, incidents
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,57 +238,6 @@ async def save_fates(tx: Tx, changed: Iterable[Incident]) -> None:
         await tx.execute(statement, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
-    """What a batch adds to an incident that was open already."""
-
-    incident_id: int
-    joined: int = 0
-    last_joined_at: datetime | None = None
-    worse: bool = False  # then the severity and its raw word are the new ones, even if nobody knows it
-    severity: str | None = None
-    raw_severity: str = ""
-    truncated: int | None = None
-
-
-def _else_kept(name: str, parameter: str) -> sa.ColumnElement[Any]:
-    column = incidents.c[name]
-    return sa.func.coalesce(sa.bindparam(parameter, type_=column.type), column)
-
-
-def _if_worse(name: str, parameter: str) -> sa.ColumnElement[Any]:
-    column, worse = incidents.c[name], sa.bindparam("worse", type_=sa.Boolean)
-    return sa.case((worse, sa.bindparam(parameter, type_=column.type)), else_=column)
-
-
-async def count(tx: Tx, counts: Sequence[Count]) -> None:
-    if counts:
-        statement = (
-            sa.update(incidents)
-            .where(incidents.c.id == sa.bindparam("of_id"))
-            .values(
-                alert_count=incidents.c.alert_count + sa.bindparam("joined", type_=sa.Integer),
-                last_joined_at=_else_kept("last_joined_at", "joined_at"),
-                truncated=_else_kept("truncated", "hidden"),
-                severity=_if_worse("severity", "new_severity"),
-                raw_severity=_if_worse("raw_severity", "new_raw"),
-            )
-        )
-        await tx.execute(statement, [_count_parameters(one) for one in counts])
-
-
-def _count_parameters(one: Count) -> dict[str, Any]:
-    return {
-        "of_id": one.incident_id,
-        "joined": one.joined,
-        "joined_at": one.last_joined_at,
-        "hidden": one.truncated,
-        "worse": one.worse,
-        "new_severity": one.severity,
-        "new_raw": one.raw_severity,
-    }
-
-
 def sealed_key(group_key: str, incident_id: int) -> str:
     """What a group key becomes when its incident takes no new alerts any more."""
     return f"{group_key}#sealed:{incident_id}"
@@ -318,24 +267,3 @@ async def set_policy(tx: Tx, versions: dict[int, int]) -> None:
 
 async def paged(tx: Tx, incident_id: int, now: datetime) -> None:
     await tx.execute(sa.update(incidents).where(incidents.c.id == incident_id).values(last_paged_at=now))
-
-
-async def number(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, int]:
-    """Give each its #, in order of id."""
-    if not ids:
-        return {}
-    statement = upsert(tx, counters).values(org_id=org_id, name="incident", value=len(ids))
-    last = await tx.scalar(
-        statement.on_conflict_do_update(
-            index_elements=["org_id", "name"], set_={"value": counters.c.value + len(ids)}
-        ).returning(counters.c.value)
-    )
-    first = int(last or 0) - len(ids) + 1
-    numbers = {one: first + index for index, one in enumerate(sorted(ids))}
-    await tx.execute(
-        sa.update(incidents)
-        .where(incidents.c.id == sa.bindparam("of_id"))
-        .values(number=sa.bindparam("new_number", type_=sa.Integer)),
-        [{"of_id": one, "new_number": given} for one, given in numbers.items()],
-    )
-    return numbers

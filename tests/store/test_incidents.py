@@ -17,8 +17,9 @@ from engine.escalation import Fate, open_fate
 from engine.escalation.fate import Kept
 from engine.models import ORG, Actor, IncidentStatus, TimerKind, Urgency, Via
 from engine.schema import incidents as table
-from engine.store import incidents, journal, services
-from engine.store.incidents import Count, Incident, NewIncident
+from engine.store import counts, incidents, journal, services
+from engine.store.counts import Count
+from engine.store.incidents import Incident, NewIncident
 from engine.store.journal import TimelineRow
 from tests.fakes import START
 
@@ -74,12 +75,12 @@ async def test_a_sealed_incident_frees_its_group_and_stays_open(database: Databa
 async def test_a_batch_counts_on_each_incident_what_is_its_own(database: Database, service: int) -> None:
     """Counts, the last join, the severity and what is hidden change only where something was said."""
     one, two, three = await opened(database, service, "a", "b", "c")
-    counts = [
+    added = [
         Count(one.id, joined=2, last_joined_at=LATER),
         Count(two.id, worse=True, severity=None, raw_severity="page"),
         Count(three.id, truncated=40),
     ]
-    await database.write(lambda tx: incidents.count(tx, counts))
+    await database.write(lambda tx: counts.count(tx, added))
     rows = [await row(database, each.id) for each in (one, two, three)]
     assert [each.alert_count for each in rows] == [2, 0, 0]
     assert [each.last_joined_at for each in rows] == [LATER, START, START]
@@ -93,7 +94,7 @@ async def test_numbers_are_dense_over_parallel_transactions(database: Database, 
     """Twenty transactions at once are numbered 1 to 20 without a gap (B029)."""
     made = await opened(database, service, *(f"g{n}" for n in range(20)))
     given = await asyncio.gather(
-        *(database.write(lambda tx, one=one: incidents.number(tx, ORG, [one.id])) for one in made)
+        *(database.write(lambda tx, one=one: counts.number(tx, ORG, [one.id])) for one in made)
     )
     assert sorted(number for one in given for number in one.values()) == list(range(1, 21))
 

@@ -18,6 +18,7 @@ from engine.schema import OPEN, UNFINISHED, counters
 from engine.store import (
     alerts,
     cards,
+    counts,
     dedup_keys,
     deliveries,
     directory,
@@ -103,7 +104,7 @@ async def test_every_incident_gets_the_next_number(one_connection: Database, ser
         taken = await tx.scalar(sa.select(sa.func.count()).select_from(sa.text("incidents")))
         new = [new_incident(service, f"g{taken}"), new_incident(service, f"h{taken}")]
         opened = await incidents.insert(tx, ORG, new)
-        numbers = await incidents.number(tx, ORG, list(opened.values()))
+        numbers = await counts.number(tx, ORG, list(opened.values()))
         return [numbers[one] for one in sorted(opened.values())]
 
     given = await twelve(one_connection, open_two)
