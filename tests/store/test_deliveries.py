@@ -1,0 +1,221 @@
+"""Deliveries, their attempts and cards as rows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from engine import schema
+from engine.db import Database, Tx
+from engine.escalation import open_fate
+from engine.models import ORG, Delivery, DeliveryKind, DeliveryStatus, Method, Urgency
+from engine.store import cards, deliveries, incidents
+from engine.store.deliveries import NewDelivery, Record
+from engine.store.incidents import NewIncident
+from tests.fakes import START
+
+PAGE = DeliveryKind.PAGE
+
+
+async def make_incident(tx: Tx, key: str = "k") -> int:
+    service = await tx.scalar(
+        sa.insert(schema.services)
+        .values(org_id=ORG, name=f"s-{key}", flap_window=timedelta(), urgency={})
+        .returning(schema.services.c.id)
+    )
+    fate = open_fate(Urgency.HIGH, 3, 1)
+    new = NewIncident(service, key, "t", fate, None, "", START, 1)
+    (made,) = (await incidents.insert(tx, ORG, [new])).values()
+    return made
+
+
+def page(incident: int | None, key: str, **changed: Any) -> NewDelivery:
+    return NewDelivery(incident, PAGE, Method.SMS, key, START, **{"round": 1, **changed})
+
+
+async def queue(tx: Tx, *new: NewDelivery) -> list[int]:
+    return [one for one, _ in await deliveries.queue(tx, ORG, new, START)]
+
+
+async def one(tx: Tx, delivery_id: int) -> Delivery:
+    return (await deliveries.read(tx, [delivery_id]))[delivery_id]
+
+
+async def attempts(tx: Tx, delivery_id: int) -> list[tuple[int, str]]:
+    table = schema.attempts
+    rows = await tx.execute(
+        sa.select(table.c.number, table.c.outcome)
+        .where(table.c.delivery_id == delivery_id)
+        .order_by(table.c.id)
+    )
+    return [(row.number, row.outcome) for row in rows]
+
+
+def ended(delivery_id: int, number: int, outcome: str, status: DeliveryStatus, **more: Any) -> Record:
+    return Record(delivery_id, number, outcome, more.pop("reason", ""), status, **more)
+
+
+async def test_a_step_is_queued_once(database: Database) -> None:
+    """The same step of the same round is one row, in one batch and in the next."""
+
+    async def unit(tx: Tx) -> None:
+        assert len(await queue(tx, page(None, "a"), page(None, "a"), page(None, "b"))) == 2
+        assert len(await queue(tx, page(None, "b"), page(None, "c"))) == 1
+
+    await database.write(unit)
+
+
+async def test_attempts_are_numbered_by_the_delivery(database: Database) -> None:
+    """Each attempt has a row of its own; one without an end is closed as unknown, and counts."""
+
+    async def unit(tx: Tx) -> None:
+        (first, second) = await queue(tx, page(None, "a"), page(None, "b"))
+        assert await deliveries.begin(tx, ORG, [first, second], START) == {first: 1, second: 1}
+        retry = ended(first, 1, "retry", DeliveryStatus.QUEUED, reason="lost")
+        await deliveries.record(tx, ORG, retry, START)
+        assert await deliveries.begin(tx, ORG, [first], START) == {first: 2}
+        assert await deliveries.unknown(tx, ORG, [first, second], START) == {first: 1, second: 1}
+        assert await deliveries.unknown(tx, ORG, [first, second], START) == {}
+        assert await deliveries.begin(tx, ORG, [first], START) == {first: 3}
+        assert await attempts(tx, first) == [(1, "retry"), (2, "unknown"), (3, "sending")]
+        assert [(await one(tx, n)).attempts for n in (first, second)] == [2, 1]
+
+    await database.write(unit)
+
+
+@pytest.mark.parametrize("final", [DeliveryStatus.DELIVERED, DeliveryStatus.DEAD, DeliveryStatus.CANCELLED])
+async def test_a_record_does_not_bring_back_what_has_ended(database: Database, final: DeliveryStatus) -> None:
+    """The provider said delivered or failed before its answer came: the attempt is closed, the word stays."""
+
+    async def unit(tx: Tx) -> None:
+        (it,) = await queue(tx, page(None, "a"))
+        await deliveries.begin(tx, ORG, [it], START)
+        await deliveries.set_status(tx, it, final, "said before", START)
+        sent = ended(it, 1, "sent", DeliveryStatus.SENT, provider="p", provider_ref="r")
+        await deliveries.record(tx, ORG, sent, START)
+        stored = await one(tx, it)
+        assert (stored.status, stored.reason, stored.provider_ref) == (final, "said before", "r")
+        assert await attempts(tx, it) == [(1, "sent")]
+
+    await database.write(unit)
+
+
+async def test_what_was_sent_without_a_reference_was_sent(database: Database) -> None:
+    """Some services give no reference; the time and the provider are kept all the same."""
+
+    async def unit(tx: Tx) -> None:
+        (it,) = await queue(tx, page(None, "a"))
+        await deliveries.begin(tx, ORG, [it], START)
+        await deliveries.record(tx, ORG, ended(it, 1, "sent", DeliveryStatus.SENT, provider="apprise"), START)
+        stored = await one(tx, it)
+        assert (stored.status, stored.sent_at, stored.provider) == (DeliveryStatus.SENT, START, "apprise")
+
+    await database.write(unit)
+
+
+async def test_only_what_is_queued_is_cancelled_and_exactly_that_revived(database: Database) -> None:
+    """What is in flight goes on; a re-fire takes up what that resolve cancelled, and nothing older."""
+
+    async def unit(tx: Tx) -> None:
+        incident = await make_incident(tx)
+        made = await queue(tx, *(page(incident, key) for key in "abcd"))
+        old, flying, first, second = sorted(made)
+        await deliveries.begin(tx, ORG, [flying], START)
+        await tx.execute(
+            sa.update(schema.deliveries)
+            .where(schema.deliveries.c.id == old)
+            .values(status="cancelled", cancelled_epoch=2)
+        )
+        gone = await deliveries.cancel(tx, ORG, [incident], [PAGE], "resolved", {incident: 5}, START)
+        assert sorted(gone) == [first, second]
+        assert (await one(tx, flying)).status is DeliveryStatus.SENDING
+        revived = await deliveries.revive(tx, ORG, incident, 5)
+        assert sorted(one_ for one_, _ in revived) == [first, second]
+        assert (await one(tx, old)).status is DeliveryStatus.CANCELLED
+        assert (await one(tx, first)).ended_at is None
+
+    await database.write(unit)
+
+
+async def test_the_next_steps_of_a_page_are_those_of_its_person_round_and_level(database: Database) -> None:
+    """Pulling a rule forward never touches another level, round or person."""
+
+    async def unit(tx: Tx) -> None:
+        incident = await make_incident(tx)
+        shapes: list[dict[str, Any]] = [
+            {"step": 0},
+            {"step": 2},
+            {"step": 1},
+            {"step": 1, "level": 1},
+            {"step": 1, "round": 2},
+            {"step": 1, "pass_": 1},
+        ]
+        new = [page(incident, str(n), **shape) for n, shape in enumerate(shapes)]
+        await queue(tx, *new)
+        stored = {d.idem_key: d for d in await deliveries.of_incidents(tx, ORG, [incident])}
+        later = await deliveries.later_steps(tx, stored["0"])
+        assert [d.idem_key for d in later] == ["2", "1"]
+        assert await deliveries.alive_in_level(tx, stored["0"]) == 3
+        await deliveries.set_status(tx, stored["0"].id, DeliveryStatus.DEAD, "", START)
+        assert await deliveries.alive_in_level(tx, stored["0"]) == 2
+
+    await database.write(unit)
+
+
+async def test_cards_are_one_for_a_channel_and_lost_broken_and_placed(database: Database) -> None:
+    """A channel has one card of an incident; a broken one is said once and not shown until it is placed."""
+
+    async def unit(tx: Tx) -> None:
+        incident = await make_incident(tx)
+        card = await cards.ensure(tx, ORG, incident, "#a", None, START)
+        assert await cards.ensure(tx, ORG, incident, "#a", None, START) == card
+        assert await cards.ensure(tx, ORG, incident, "#b", None, START) != card
+        await cards.placed(tx, card, "C1", "1.0", START)
+        found = await cards.by_message(tx, ORG, "C1", "1.0")
+        assert found is not None
+        assert (found.id, found.shown_at) == (card, START)
+        await cards.lost(tx, card)
+        assert await cards.by_message(tx, ORG, "C1", "1.0") is None
+        assert [await cards.broken(tx, card, "is_archived") for _ in range(2)] == [True, False]
+        assert [c.channel for c in await cards.of_incidents(tx, ORG, [incident])] == ["#b"]
+        await cards.placed(tx, card, "C1", "2.0", START)
+        assert len(await cards.of_open_incidents(tx, ORG)) == 2
+
+    await database.write(unit)
+
+
+async def test_every_statement_works_a_dozen_times_on_one_connection(any_database_url: str) -> None:
+    """Upserts, conditional updates and their literal predicates under PostgreSQL's generic plan (F-21)."""
+    database = Database(any_database_url, pool_size=1)
+    for n in range(13):
+
+        async def unit(tx: Tx, n: int = n) -> None:
+            incident = await make_incident(tx, f"k{n}")
+            (it, other) = sorted(await queue(tx, page(incident, f"a{n}"), page(incident, f"b{n}", step=1)))
+            await deliveries.begin(tx, ORG, [it], START)
+            await deliveries.unknown(tx, ORG, [it], START)
+            await deliveries.begin(tx, ORG, [it], START)
+            sent = ended(it, 2, "sent", DeliveryStatus.SENT, provider="p", provider_ref=f"r{n}")
+            await deliveries.record(tx, ORG, sent, START)
+            found = await deliveries.by_ref(tx, ORG, f"r{n}")
+            assert found is not None
+            assert [d.id for d in await deliveries.later_steps(tx, found)] == [other]
+            await deliveries.alive_in_level(tx, found)
+            await deliveries.ringing(tx, ORG, [incident])
+            await deliveries.cancel_responder(tx, ORG, incident, 1, "", START)
+            gone = await deliveries.cancel(tx, ORG, [incident], [PAGE], "acked", {incident: n}, START)
+            assert gone == [other]
+            assert len(await deliveries.revive(tx, ORG, incident, n)) == 1
+            await deliveries.incidents_texted_to(tx, ORG, "hash")
+            await deliveries.count_by_status(tx, ORG)
+            card = await cards.ensure(tx, ORG, incident, "#a", None, START)
+            await cards.placed(tx, card, "C1", f"{n}", START)
+            await cards.shown(tx, card, START)
+            await cards.outdated(tx, ORG, timedelta(seconds=10), START, 10)
+            await cards.broken(tx, card, "gone")
+
+        await database.write(unit)
+    await database.close()
