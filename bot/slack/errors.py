@@ -100,7 +100,7 @@ def outcome_of(trouble: Trouble, now: datetime) -> Retry | Rejected | Throttled:
         case Kind.THROTTLED:
             return Throttled(now + trouble.retry_after, "Slack: rate limited")
         case Kind.DOWN:
-            return Retry(f"Slack is down for us: {trouble.code}")
+            return Retry(f"Slack is down for us: {trouble.code}", down=True)
         case Kind.DEAD | Kind.GONE:
             return Rejected(f"Slack: {trouble.code}")
         case Kind.SCOPE:

@@ -48,6 +48,13 @@ def test_a_code_has_its_class(kind: Kind, code: str) -> None:
     assert isinstance(outcome_of(trouble, NOW), OUTCOMES[kind])
 
 
+@pytest.mark.parametrize("code", CODES[Kind.DOWN])
+def test_a_dead_token_is_no_use_asking_again(code: str) -> None:
+    """Slack refuses us altogether: the outcome says so, and need not be met five times to be believed."""
+    outcome = outcome_of(trouble_of(answered({"ok": False, "error": code})), NOW)
+    assert outcome == Retry(f"Slack is down for us: {code}", down=True)
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [

@@ -102,7 +102,7 @@ async def test_who_is_asked_to_help_is_told_so(desk: Desk) -> None:
     [
         ("outage", {}, Retry("Slack: http_503")),
         ("429_empty", {"method": "chat.postMessage"}, Throttled),
-        ("token_revoked", {}, Retry("Slack is down for us: token_revoked")),
+        ("token_revoked", {}, Retry("Slack is down for us: token_revoked", down=True)),
         ("channel_not_found", {"method": "chat.postMessage"}, Rejected("Slack: channel_not_found")),
         ("user_not_found", {"method": "conversations.open"}, Rejected("Slack: user_not_found")),
         ("message_limit_exceeded", {}, Retry("Slack: message_limit_exceeded")),
