@@ -39,6 +39,7 @@ _MARKS: Final = {
     DeliveryStatus.UNCONFIRMED: "?",
     DeliveryStatus.DEAD: "✗",
 }
+HUNG_UP: Final = "hung up"  # as the status of a call says it: it was sent, and somebody's answer ended it
 
 
 def card(view: IncidentView, *, mention: str = "") -> Message:
@@ -164,7 +165,7 @@ def _next_level(view: IncidentView) -> str:
 
 def _receipts(view: IncidentView) -> Iterator[str]:
     """ "ana: DM ✓ 02:14:03 · SMS ✓ 02:15:04": what went out to whom, each person on one line."""
-    told = [receipt for receipt in view.receipts if receipt.status in _MARKS]
+    told = [receipt for receipt in view.receipts if receipt.status in _MARKS or _hung_up(receipt)]
     told.sort(key=lambda receipt: (receipt.level, receipt.person, receipt.at))
     people = [list(group) for _, group in groupby(told, key=lambda receipt: (receipt.level, receipt.person))]
     for attempts in people[-PEOPLE_SHOWN:]:
@@ -174,7 +175,13 @@ def _receipts(view: IncidentView) -> Iterator[str]:
         yield f"and {len(people) - PEOPLE_SHOWN} more people"
 
 
+def _hung_up(attempt: Attempt) -> bool:
+    return attempt.status is DeliveryStatus.CANCELLED and attempt.reason.startswith(HUNG_UP)
+
+
 def _receipt(attempt: Attempt) -> str:
+    if _hung_up(attempt):
+        return f"{words.METHOD[attempt.method]} ✗ {HUNG_UP} {escape.time_of_day(attempt.at)}"
     text = f"{words.METHOD[attempt.method]} {_MARKS[attempt.status]} {escape.time_of_day(attempt.at)}"
     if attempt.status is DeliveryStatus.DEAD and attempt.reason:
         return f"{text} ({escape.line(attempt.reason, 80)})"

@@ -155,6 +155,17 @@ def test_receipts_show_each_way_with_its_fate() -> None:
     assert re.search(r"ana: DM ✓ <!date[^>]+> · SMS ✗ <!date[^>]+> \(number unreachable\)$", text, re.M)
 
 
+def test_a_call_that_an_answer_ended_stays_in_the_receipts() -> None:
+    """Somebody else answered: the call that rang is shown as hung up, and what was never sent is not."""
+    receipts = (
+        an_attempt(method=Method.VOICE, status=DeliveryStatus.CANCELLED, reason="hung up"),
+        an_attempt(method=Method.SMS, status=DeliveryStatus.CANCELLED, reason="acknowledged by ben"),
+    )
+    text = shown(blocks.card(a_view(receipts=receipts)))
+    assert re.search(r"ana: call ✗ hung up <!date[^>]+>$", text, re.M)
+    assert "SMS" not in text
+
+
 def test_a_mention_stands_in_the_text_of_a_channel_page() -> None:
     """The card for a channel target mentions, in the text that notifies."""
     assert blocks.card(a_view(), mention="<!channel>").text.endswith(" <!channel>")
