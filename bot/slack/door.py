@@ -5,6 +5,10 @@ Never raises and never writes a traceback for what a stranger sent.
 
 from __future__ import annotations
 
+import asyncio
+from datetime import timedelta
+from typing import Final
+
 import structlog
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
@@ -16,6 +20,9 @@ from engine.clock import Clock
 
 log = structlog.get_logger(__name__)
 
+LIMIT: Final = 1024 * 1024  # Slack's own bodies are far below; who sent this one is not known yet
+BODY_TIMEOUT: Final = timedelta(seconds=30)
+
 
 class Door:
     def __init__(self, app: AsyncApp, clock: Clock, signing_secret: str) -> None:
@@ -24,7 +31,13 @@ class Door:
         self._secret = signing_secret
 
     async def handle(self, request: web.Request) -> web.Response:
-        raw = await request.read()
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT.total_seconds()):
+                raw = await _body(request)
+        except TimeoutError:
+            return web.Response(status=408, text="the body did not arrive in time")
+        if raw is None:
+            return web.Response(status=413, text="longer than anything that Slack sends")
         timestamp = request.headers.get("X-Slack-Request-Timestamp", "")
         signature = request.headers.get("X-Slack-Signature", "")
         if not is_signed(self._secret, timestamp, signature, raw, self._clock.now()):
@@ -38,3 +51,17 @@ class Door:
             log.warning("slack.unreadable", error=type(error).__name__)
             return web.Response(status=400, text="not a payload of Slack")
         return await to_aiohttp_response(response)
+
+
+async def _body(request: web.Request) -> bytes | None:
+    """The whole body; nothing when it is longer than `LIMIT`, before more than that is held."""
+    if (request.content_length or 0) > LIMIT:
+        return None
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := await request.content.readany():
+        size += len(chunk)
+        if size > LIMIT:
+            return None
+        chunks.append(chunk)
+    return b"".join(chunks)

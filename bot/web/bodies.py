@@ -18,7 +18,7 @@ from engine.sources.decode import decode
 T = TypeVar("T")
 MIB: Final = 1024 * 1024
 INGEST_LIMIT: Final = 16 * MIB  # about 60,000 alerts; a 413 is sent again by Alertmanager for ever
-LIMIT: Final = MIB
+LIMIT: Final = MIB  # of everything else: it holds one event, or is read before anybody's key is known
 BODY_TIMEOUT: Final = timedelta(seconds=30)
 THREAD_ABOVE: Final = 256 * 1024  # decoding longer ones would hold up every other request
 

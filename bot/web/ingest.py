@@ -50,13 +50,13 @@ class Ingest:
 
     async def event(self, request: web.Request) -> web.Response:
         door = await self._keys.door(shown_key(request))
-        value = await bodies.read_json(request, bodies.INGEST_LIMIT)
+        value = await bodies.read_json(request, bodies.LIMIT)
         receipt = await self._one(door, SOURCES["events"], value)
         return _accepted({"dedup_key": receipt.dedup_key, "status": receipt.status, **_repeated(receipt)})
 
     async def enqueue(self, request: web.Request) -> web.Response:
         """PagerDuty's Events API v2, for senders that need to be told a new address only."""
-        value = await bodies.read_json(request, bodies.INGEST_LIMIT)
+        value = await bodies.read_json(request, bodies.LIMIT)
         door = await self._keys.door(routing_key(value) or "")
         receipt = await self._one(door, SOURCES["pagerduty"], value)
         answer = {"status": "success", "message": "Event processed", "dedup_key": receipt.dedup_key}
@@ -64,7 +64,7 @@ class Ingest:
 
     async def change(self, request: web.Request) -> web.Response:
         """Change events page nobody; they are let in so that a sender of both needs no exception."""
-        value = await bodies.read_json(request, bodies.INGEST_LIMIT)
+        value = await bodies.read_json(request, bodies.LIMIT)
         door = await self._keys.door(routing_key(value) or "")
         await self._accept(door, parse_change(value, _new_key))
         return _accepted({"status": "success", "message": "Change event accepted; Midwatch keeps none"})

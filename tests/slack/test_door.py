@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
+import io
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -13,6 +15,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from bot.slack.door import BODY_TIMEOUT, LIMIT
 from bot.slack.signature import is_signed
 from engine.models import IncidentStatus
 from tests.slack.conftest import Desk
@@ -121,6 +124,34 @@ async def test_an_unsigned_request_is_refused(
     given = headers(desk, body) | change
     async with aiohttp.ClientSession() as http, http.post(door, data=body, headers=given) as answer:
         assert answer.status == status
+
+
+async def in_chunks(*chunks: bytes) -> AsyncIterator[bytes]:
+    """A body whose length nobody says beforehand."""
+    for chunk in chunks:
+        yield chunk
+
+
+async def test_what_is_longer_than_anything_of_slack_is_not_read(desk: Desk, door: str) -> None:
+    """413 with and without a Content-Length; a megabyte itself is still looked at."""
+    for body in (io.BytesIO(b" " * (LIMIT + 1)), in_chunks(b" " * LIMIT, b" ")):
+        async with aiohttp.ClientSession() as http, http.post(door, data=body) as answer:
+            assert answer.status == 413
+    async with aiohttp.ClientSession() as http, http.post(door, data=in_chunks(b" " * LIMIT)) as answer:
+        assert answer.status == 401
+
+
+async def test_a_body_that_stops_is_let_go(desk: Desk, door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sender that never finishes gets 408, whoever it is."""
+    monkeypatch.setattr("bot.slack.door.BODY_TIMEOUT", BODY_TIMEOUT / 100)
+    never = asyncio.Event()
+
+    async def stops() -> AsyncIterator[bytes]:
+        yield b"payload="
+        await never.wait()
+
+    async with aiohttp.ClientSession() as http, http.post(door, data=stops()) as answer:
+        assert answer.status == 408
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"", b"payload=%00", b"payload=[", b"{", b"[]", b"null"])

@@ -233,6 +233,16 @@ async def test_a_body_of_exactly_16_mib_is_read(client: Client, world: World) ->
     assert len(world.pager.bodies) == 1
 
 
+@pytest.mark.parametrize("path", ["/v1/events", "/v2/enqueue", "/v2/change/enqueue"])
+@pytest.mark.parametrize("key", [KEY, "mw_key_unknown"])
+async def test_one_event_may_be_as_long_as_1_mib(client: Client, world: World, path: str, key: str) -> None:
+    """What holds one event needs no more, and two of the three are read before their key is known."""
+    long = b'{"summary": "%s"}' % (b"x" * bodies.LIMIT)
+    answer = await client.post(path, data=io.BytesIO(long), headers={"Authorization": f"Bearer {key}"})
+    is_a_problem(answer, 401 if (path, key) == ("/v1/events", "mw_key_unknown") else 413)
+    assert world.pager.bodies == []
+
+
 async def _raw(client: Client, headers: str, body: bytes) -> bytes:
     """Send a request as it is, and return the head of the answer."""
     address = urlsplit(client.url)
