@@ -36,6 +36,7 @@ class Ended:
 
 
 Unit = Awaitable[Message | None]
+Say = Callable[[Ended], Awaitable[object]]
 
 
 class Answering:
@@ -52,28 +53,25 @@ class Answering:
             await ack(_ephemeral(task.result().message or answers.working()))
             return
         await ack(_ephemeral(answers.working()))
-        self._keep(self._follow(task, response_url))
 
-    async def click(self, ack: AsyncAck, response_url: str, unit: Unit) -> None:
-        """The card shows what changed; only what it does not show is said."""
+        async def say(outcome: Ended) -> None:
+            if outcome.message is not None:
+                await self._client.respond(response_url, outcome.message)
+
+        self._keep(self._follow(task, say))
+
+    async def click(self, ack: AsyncAck, unit: Unit, say: Say) -> None:
+        """The card shows what changed; `say` gets to know how it ended, and that it goes on."""
         task = self._keep(ended(unit))
         in_time = await self._in_time(task)
         await ack()
         if not in_time:
-            self._keep(self._say(response_url, answers.working()))
-        self._keep(self._follow(task, response_url))
+            self._keep(_said(say, Ended(answers.working(), well=True)))
+        self._keep(self._follow(task, say))
 
-    async def event(self, unit: Unit, say: Callable[[Ended], Awaitable[None]]) -> None:
+    async def event(self, unit: Unit, say: Say) -> None:
         """A message or mention: Slack has its ack already, the answer is a message."""
-
-        async def run() -> None:
-            outcome = await ended(unit)
-            try:
-                await say(outcome)
-            except Exception as error:
-                log.warning("slack.not_answered", error=type(error).__name__)
-
-        await asyncio.wait({self._keep(run())})
+        await asyncio.wait({self._keep(self._follow(self._keep(ended(unit)), say))})
 
     async def stop(self) -> None:
         """Let what is going on end, for a while."""
@@ -87,24 +85,21 @@ class Answering:
         done, _ = await asyncio.wait({task}, timeout=self._soon)
         return bool(done)
 
-    async def _follow(self, task: asyncio.Task[Ended], response_url: str) -> None:
-        outcome = await task
-        if outcome.message is not None:
-            await self._say(response_url, outcome.message)
-
-    async def _say(self, response_url: str, message: Message) -> None:
-        if not response_url:
-            return
-        try:
-            await self._client.respond(response_url, message)
-        except Exception as error:
-            log.warning("slack.not_answered", error=type(error).__name__)
+    async def _follow(self, task: asyncio.Task[Ended], say: Say) -> None:
+        await _said(say, await task)
 
     def _keep(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+async def _said(say: Say, outcome: Ended) -> None:
+    try:
+        await say(outcome)
+    except Exception as error:  # what was done is done, whether or not it can be told
+        log.warning("slack.not_answered", error=type(error).__name__)
 
 
 async def ended(unit: Unit) -> Ended:

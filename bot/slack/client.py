@@ -134,6 +134,10 @@ class SlackClient:
             self._direct[user] = str(answer["channel"]["id"])
         return self._direct[user]
 
+    async def tell(self, user: str, message: Message) -> None:
+        """Say something to one person by direct message."""
+        await self.post(await self.direct(user), message)
+
     async def join(self, channel: str) -> None:
         """Join a public channel, found by its id or its name."""
         channel_id = channel if _is_id(channel) else await self._find_channel(channel.lstrip("#"))

@@ -66,7 +66,7 @@ class Commands:
         return await self._do(command, asker)
 
     async def _zone(self, asker: Asker) -> ZoneInfo:
-        person = await self._identity.known(asker)
+        person = await self._identity.reader(asker)
         return words.zone_of(person.timezone if person else "UTC")
 
     async def _do(self, command: grammar.Command, asker: Asker) -> Message:

@@ -1,17 +1,21 @@
-"""The App Home tab: what is open, and who is on call. Built when somebody opens it, never on a timer."""
+"""The App Home tab: what is open, and who is on call.
+
+Built when somebody opens it and after a click in it, never on a timer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from bot.slack import answers, words
+from bot.slack import answers, escape, words
 from bot.slack.blocks import ACK, BLOCK_PREFIX, RESOLVE, headline
 from bot.slack.client import SlackClient
 from bot.slack.commands import OPEN, Engine
 from bot.slack.identity import Asker, Identity
 from bot.slack.message import Block, Message, actions, button, context, plain_text, section
 from engine.directory import Person
+from engine.errors import Refused
 from engine.models import IncidentView
 from engine.pager.roster import OnCallNow
 
@@ -25,13 +29,18 @@ class Home:
         self._client = client
 
     async def show(self, asker: Asker) -> Message | None:
-        person = await self._identity.known(asker)
-        rows = await self._engine.roster.who()
-        incidents = await self._engine.views.list(OPEN, SHOWN + 1)
-        await self._client.call(
-            self._client.web.views_publish(user_id=asker.user_id, view=view(person, rows, incidents))
-        )
+        """Show the tab as things are now; to an outsider why it is empty."""
+        try:
+            tab = await self._built(asker)
+        except Refused as refused:
+            tab = {"type": "home", "blocks": [section(escape.line(str(refused), 300))]}
+        await self._client.call(self._client.web.views_publish(user_id=asker.user_id, view=tab))
         return None
+
+    async def _built(self, asker: Asker) -> dict[str, Any]:
+        person = await self._identity.reader(asker)
+        rows = await self._engine.roster.who()
+        return view(person, rows, await self._engine.views.list(OPEN, SHOWN + 1))
 
 
 def view(

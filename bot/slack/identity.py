@@ -1,7 +1,7 @@
 """Who is asking: (team, user) of Slack to a person of the directory, or why not.
 
 Keyed on ids only: names, e-mails and whatever else a payload says prove nothing. Strangers,
-guests, bots and people who left may change nothing.
+guests, bots and people who left may change nothing, and read nothing either.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ log = structlog.get_logger(__name__)
 KEPT_FOR: Final = timedelta(minutes=10)
 KEPT_MOST: Final = 5_000
 
+UNTOLD: Final = "Slack does not tell me who you are right now; try again in a minute."
 ENROL: Final = "I don't know you yet, so nothing was changed. Run `/oncall me` once, then try again."
 
 
@@ -58,10 +59,16 @@ class Identity:
         if ours is not None and asker.team_id != ours:
             raise Refused("Midwatch answers only people of its own workspace; nothing was changed.")
 
-    async def known(self, asker: Asker) -> Person | None:
-        """The person asking, if they are one and active. Nobody of another workspace is."""
+    async def reader(self, asker: Asker) -> Person | None:
+        """The person asking, who may read; None for a member of the workspace who is none yet."""
         self.check_team(asker)
-        return await self._find(asker.user_id)
+        person = await self._find(asker.user_id)
+        if person is None:
+            user = await self._user(asker.user_id)
+            if not user:
+                raise Refused(UNTOLD)
+            refuse_outsiders(user)
+        return person
 
     async def person(self, asker: Asker) -> Person:
         """The person asking, who may change things; whoever is paged may always answer."""
@@ -89,7 +96,7 @@ class Identity:
         self.check_team(asker)
         user = await self._user(asker.user_id)
         if not user:
-            raise Refused("Slack does not tell me who you are right now; try again in a minute.")
+            raise Refused(UNTOLD)
         refuse_outsiders(user)
         profile = user.get("profile") or {}
         name = profile.get("display_name") or user.get("name") or user.get("real_name") or asker.user_id

@@ -110,7 +110,24 @@ class Listeners:
         user, channel = body["user"], (body.get("channel") or {}).get("id", "")
         team = user.get("team_id") or (body.get("team") or {}).get("id", "")
         asker = Asker(team, user["id"], channel, via=Via.SLACK_BUTTON)
-        await self._answering.click(ack, body.get("response_url", ""), self._actions.click(body, asker))
+
+        async def say(outcome: Ended) -> None:
+            try:
+                if outcome.message is not None:
+                    await self._answer(body, outcome.message)
+            finally:
+                if _in_home(body):
+                    await self._home.show(asker)
+
+        await self._answering.click(ack, self._actions.click(body, asker), say)
+
+    async def _answer(self, body: Json, message: Message) -> None:
+        """To the sender of a click: where it was made, or by direct message when there is no such place."""
+        response_url, user = body.get("response_url"), body.get("user")
+        if response_url:
+            await self._client.respond(str(response_url), message)
+        elif isinstance(user, Mapping) and user.get("id"):
+            await self._client.tell(str(user["id"]), message)
 
     async def _mention(self, body: Json, event: Json) -> None:
         """@Midwatch and a command, anywhere in a message."""
@@ -186,12 +203,14 @@ class Listeners:
             message = failed("slack.dispatch_failed")
         if response is not None:
             response.status, response.body = 200, ""
-        response_url = body.get("response_url")
-        if response_url:
-            try:
-                await self._client.respond(str(response_url), message)
-            except Exception as unsaid:
-                log.warning("slack.not_answered", error=type(unsaid).__name__)
+        try:
+            await self._answer(body, message)
+        except Exception as unsaid:
+            log.warning("slack.not_answered", error=type(unsaid).__name__)
+
+
+def _in_home(body: Json) -> bool:
+    return (body.get("view") or {}).get("type") == "home"
 
 
 async def _say_nothing(_outcome: Ended) -> None:

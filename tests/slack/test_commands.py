@@ -95,6 +95,27 @@ async def test_outsiders_are_refused(online: Desk, user: str, words: str) -> Non
     assert (await online.view(incident.id)).status is IncidentStatus.TRIGGERED
 
 
+@pytest.mark.parametrize("command", ["/oncall list", "/oncall show 1", "/oncall who", "/incident list"])
+@pytest.mark.parametrize(
+    ("user", "words"), [("gus", "Guests may not use Midwatch"), ("eve", "only people of its own workspace")]
+)
+async def test_outsiders_read_nothing(online: Desk, user: str, words: str, command: str) -> None:
+    """What is broken, and who is asleep, is for members of the workspace; they need not be enrolled."""
+    await online.open("db-1 is down")
+    answer = await online.types(user, command)
+    assert words in answer
+    assert "db-1" not in answer
+    assert words not in await online.types("dee", command)
+
+
+async def test_nothing_is_read_by_whom_slack_does_not_vouch_for(online: Desk) -> None:
+    """While Slack does not say whether somebody is a guest, only people of the directory read."""
+    await online.open("db-1 is down")
+    online.breaks("outage", method="users.info")
+    assert "does not tell me who you are" in await online.types("gus", "/oncall list")
+    assert "db-1" in await online.types("ana", "/oncall list")
+
+
 async def test_every_verb_of_an_incident(online: Desk) -> None:
     """Resolve, reopen, snooze, unack, escalate and note, each answered with what it did."""
     number = (await online.open()).number
@@ -204,7 +225,7 @@ async def test_status_tells_what_is_wrong(online: Desk) -> None:
     await online.open()
     answer = await online.types("dee", "/oncall status")
     assert "🟢 Slack is up" in answer
-    assert "🔴 1 open incidents" in answer
+    assert "🔴 1 open incident\n" in answer
     assert "🚨" not in answer
 
 
