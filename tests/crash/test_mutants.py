@@ -115,12 +115,12 @@ async def test_a_missing_epoch_check_is_caught(
     pager = await Pager(sqlite_url, clock).start()
     assert not await paged_by_an_old_timer(pager), "the epoch alone keeps it still"
     await pager.resolve()
-    decide = escalate.Escalator._decide
+    ruled = escalate._ruled
 
-    def decide_blindly(self: Any, timer: Timer, incident: Any, *more: Any) -> Any:
-        return decide(self, replace(timer, epoch=incident.fate.epoch), incident, *more)
+    def ruled_blindly(timer: Timer, incident: Any, *more: Any) -> Any:
+        return ruled(replace(timer, epoch=incident.fate.epoch), incident, *more)
 
-    monkeypatch.setattr(escalate.Escalator, "_decide", decide_blindly)
+    monkeypatch.setattr(escalate, "_ruled", ruled_blindly)
     assert await paged_by_an_old_timer(pager, 2)
     await pager.close()
 

@@ -75,10 +75,10 @@ async def test_an_attempt_waits_for_an_ack_that_holds_the_incident(
     pager = await Pager(postgresql_url, clock, LADDER).start()
     lock_shared = incidents.lock_shared
 
-    async def lock_after_an_ack(tx: Tx, ids: Any) -> Any:
+    async def lock_after_an_ack(tx: Tx, ids: Any, **options: Any) -> Any:
         if ids and (await pager.incident()).status == "triggered":
             await acknowledge(pager)  # on another connection: this transaction has read and not locked yet
-        return await lock_shared(tx, ids)
+        return await lock_shared(tx, ids, **options)
 
     monkeypatch.setattr(begin.incidents, "lock_shared", lock_after_an_ack)
     await pager.alert()

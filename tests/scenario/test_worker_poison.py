@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,11 +10,26 @@ import sqlalchemy as sa
 
 from engine import schema
 from engine.models import ORG, TimerKind
-from engine.pager.escalate import Escalator
+from engine.pager import escalate
 from engine.store import timers
 from engine.store.timers import Arming
 from tests.scenario.harness import Pager, fire
 from tests.scenario.sending import alarms
+
+
+def nothing_can_be_ruled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But what becomes of a timer that cannot be worked."""
+    ruled = escalate._ruled
+
+    def fail(*arguments: Any) -> Any:
+        if arguments[-1] != "failed":
+            raise RuntimeError("a bug")
+        return ruled(*arguments)
+
+    monkeypatch.setattr(escalate, "_ruled", fail)
+
+
+ACK_TIMES_OUT = "policies:\n  - ack_timeout: 1h\n    name: payments"
 
 
 async def corrupt(pager: Pager, title: str, **values: Any) -> None:
@@ -43,10 +59,7 @@ async def test_a_timer_that_fails_five_times_pages_the_fallback(
 ) -> None:
     """What cannot be decided is not dropped: the fallback is paged, and whoever runs Midwatch is told."""
 
-    def fail(*_: Any) -> None:
-        raise RuntimeError("a bug")
-
-    monkeypatch.setattr(Escalator, "_decide", fail)
+    nothing_can_be_ruled(monkeypatch)
     await pager.alert()
     await pager.advance(seconds=119)
     pager.expect_silence()
@@ -59,16 +72,59 @@ async def test_a_timer_that_fails_five_times_pages_the_fallback(
     await pager.ack(by="carol")
 
 
+@pytest.mark.parametrize("how", ["acknowledged", "snoozed"])
+async def test_a_stuck_timer_of_an_answered_incident_pages_again(
+    pager: Pager, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """An ack that should time out, a snooze that should end: paging goes on, and is never over for good."""
+    await pager.configure(pager.config.replace("policies:\n  - name: payments", ACK_TIMES_OUT))
+    await pager.alert()
+    pager.expect_page("alice", "slack")
+    if how == "acknowledged":
+        await pager.ack()
+    else:
+        await pager.answer("snooze", until=pager.clock.now() + timedelta(hours=1))
+    nothing_can_be_ruled(monkeypatch)
+    await pager.advance(hours=1, minutes=2)
+    monkeypatch.undo()
+    pager.expect_page("carol", "sms")
+    await alarms(pager)
+    assert (await pager.incident()).status == "triggered"
+    await pager.advance(minutes=5)
+    assert (await pager.incident()).status == "unanswered"
+    pager.pages().clear()
+    pager._heard.clear()
+    await pager.ack(by="carol")
+
+
+async def test_a_delivery_that_cannot_be_read_does_not_hold_up_the_others(pager: Pager) -> None:
+    """One bad row costs its own page, loudly; the SMS of another incident goes on time."""
+    await pager.receive(fire("bad"), fire("good"))
+    await pager.app.worker.run_due()
+    pager.expect_page("alice", "slack")
+    await pager.advance(seconds=2)
+    pager.expect_page("alice", "slack")
+    await corrupt(pager, "bad", severity="purple")
+    await pager.advance(minutes=1)
+    assert pager.expect_page("alice", "sms").incident.title == "good"
+    await corrupt(pager, "bad", severity="critical")
+    await pager.advance(seconds=40)
+    assert pager.expect_page("alice", "sms").incident.title == "bad"
+    await pager.ack(1)
+    await pager.ack(2)
+    await alarms(pager)
+
+
 async def test_one_failure_costs_half_a_minute(pager: Pager, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure that passes is tried again, and the page goes out."""
-    decide, fails = Escalator._decide, [RuntimeError("once"), RuntimeError("and alone")]
+    ruled, fails = escalate._ruled, [RuntimeError("once"), RuntimeError("and alone")]
 
     def sometimes(*arguments: Any) -> Any:
         if fails:
             raise fails.pop()
-        return decide(*arguments)
+        return ruled(*arguments)
 
-    monkeypatch.setattr(Escalator, "_decide", sometimes)
+    monkeypatch.setattr(escalate, "_ruled", sometimes)
     await pager.alert()
     pager.expect_silence()
     await pager.advance(seconds=30)

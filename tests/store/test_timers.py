@@ -86,9 +86,19 @@ async def test_what_is_due_comes_oldest_first_and_can_be_paged(database: Databas
     first = await due(database, limit=2)
     assert [timer.subject_id for timer in first] == [5, 4]
     async with database.snapshot() as tx:
-        after = (first[-1].due_at, first[-1].id)
-        rest = await timers.due(tx, LaneName.DELIVER, NOW, 100, after)
+        rest = await timers.due(tx, LaneName.DELIVER, NOW, 100, first[-1])
     assert [timer.subject_id for timer in rest] == [3, 2, 1]
+
+
+async def test_pages_come_before_notices_however_long_those_have_waited(database: Database) -> None:
+    """A backlog of lesser messages never stands before a page, nor on the next page of reading."""
+    notices = [deliver(n, later(minutes=-9), rank=Rank.NOTICE) for n in range(1, 4)]
+    await arm(database, *notices, deliver(7), deliver(8))
+    first = await due(database, limit=1)
+    assert [timer.subject_id for timer in first] == [7]
+    async with database.snapshot() as tx:
+        rest = await timers.due(tx, LaneName.DELIVER, NOW, 2, first[-1])
+    assert [timer.subject_id for timer in rest] == [8, 1]
 
 
 async def test_unknown_kinds_are_left_alone_and_starve_nobody(database: Database) -> None:
@@ -259,7 +269,7 @@ async def test_every_statement_works_a_dozen_times_on_one_connection(any_databas
             assert await timers.defer_failed(tx, found[0], now) == 1
             assert list(await timers.live(tx, [found[0].id])) == [found[0].id]
             await timers.upcoming(tx, LaneName.FATE, now, now + LEASE, 5)
-            await timers.due(tx, LaneName.FATE, now, 5, (now, 0))
+            await timers.due(tx, LaneName.FATE, now, 5, found[0])
             assert await timers.next_due(tx) == now
             await timers.finish_all(tx, [found[0].id])
 
