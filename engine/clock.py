@@ -9,7 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Final, Protocol
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+STEPPED_BACK: Final = timedelta(seconds=1)  # less is the jitter of a clock that is being disciplined
 
 
 class Clock(Protocol):
@@ -26,10 +32,24 @@ def monotonic() -> float:
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The machine's clock, which never goes back: set back an hour, an hour of pages would wait."""
+
+    def __init__(self) -> None:
+        self._last = datetime.now(UTC)
+        self._last_monotonic = monotonic()
+        self._behind = False  # the wall clock was set back, and has not caught up
 
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        wall, mono = datetime.now(UTC), monotonic()
+        # Until the wall clock has caught up, time goes on by the one that nothing can move.
+        floor = self._last + timedelta(seconds=mono - self._last_monotonic)
+        now = wall if wall >= self._last else floor
+        behind = floor - wall > STEPPED_BACK
+        if behind and not self._behind:
+            log.error("clock.moved_back", by_s=round((floor - wall).total_seconds()))
+        self._behind = behind
+        self._last, self._last_monotonic = now, mono
+        return now
 
     async def sleep_until(self, when: datetime) -> None:
         await asyncio.sleep(max(0.0, (when - self.now()).total_seconds()))
@@ -39,6 +59,7 @@ class MovableClock(SystemClock):
     """The machine's clock plus an offset: what the demo moves forward, and only forward."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._offset = timedelta()
 
     def now(self) -> datetime:

@@ -164,6 +164,14 @@ def async_url(url: str) -> str:
     return parsed.set(drivername=driver).render_as_string(hide_password=False)
 
 
+def without_tls(url: str) -> tuple[str, dict[str, Any]]:
+    """The URL without sslmode and its kin, and what asyncpg is told instead."""
+    parsed = make_url(url)
+    mode = parsed.query.get("sslmode") or parsed.query.get("ssl")
+    plain = parsed.difference_update_query(["sslmode", "ssl", "channel_binding", "gssencmode"])
+    return plain.render_as_string(hide_password=False), {"ssl": mode} if mode else {}
+
+
 def _sqlite_engines(url: str) -> tuple[AsyncEngine, AsyncEngine]:
     path = make_url(url).database
     if not path or path == ":memory:":
@@ -202,7 +210,14 @@ def _postgresql_engines(url: str, pool_size: int) -> tuple[AsyncEngine, AsyncEng
         "statement_timeout": str(STATEMENT_TIMEOUT // timedelta(milliseconds=1)),
         "idle_in_transaction_session_timeout": str(IDLE_TIMEOUT // timedelta(milliseconds=1)),
     }
-    arguments = {"server_settings": settings, "timeout": 5}
+    url, tls = without_tls(url)
+    # Why a timeout of our own: the server's cannot end a wait for packets that nobody answers.
+    arguments = {
+        **tls,
+        "server_settings": settings,
+        "timeout": 5,
+        "command_timeout": (STATEMENT_TIMEOUT + timedelta(seconds=2)).total_seconds(),
+    }
     writer = create_async_engine(
         url, pool_size=pool_size, max_overflow=0, pool_pre_ping=True, connect_args=arguments
     )

@@ -16,7 +16,7 @@ import asyncpg
 import structlog
 from sqlalchemy.engine import make_url
 
-from engine.db import Database
+from engine.db import Database, without_tls
 
 log = structlog.get_logger(__name__)
 
@@ -96,8 +96,10 @@ class Nudge:
 
 
 def _dsn(url: str) -> dict[str, Any]:
+    url, tls = without_tls(url)
     parsed = make_url(url)
     return {
+        **tls,
         "user": parsed.username,
         "password": parsed.password or None,
         "host": parsed.query.get("host") or parsed.host,

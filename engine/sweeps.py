@@ -21,7 +21,7 @@ from engine.db import Database, Tx, Writer
 from engine.models import ORG, Rank, TimerKind
 from engine.nudge import Nudge
 from engine.pager.alarm import raise_alarm
-from engine.store import cards, journal
+from engine.store import cards, counts, journal
 from engine.store.timers import Arming, arm
 from engine.worker import Worker
 
@@ -112,11 +112,12 @@ class Sweeps:
         return silent
 
     async def ping(self) -> bool:
-        """Tell the dead man's switch that every loop ticks; silence is its alarm."""
+        """Tell the dead man's switch that every loop ticks and commits work; silence is its alarm."""
         silent = self.silent_loops()
         if silent or not self._heartbeat_url:
             log.error("heartbeat.withheld", silent=silent)
             return False
+        await self._database.write(lambda tx: counts.touch(tx, ORG, "heartbeat"), rank=Writer.CARD)
         timeout = aiohttp.ClientTimeout(total=PING_TIMEOUT.total_seconds())
         try:
             async with (

@@ -121,7 +121,7 @@ class Lane:
             if not due:
                 break
             # Page past what could not be taken, so that it does not hide the rest.
-            after = (due[-1].due_at, due[-1].id)
+            after = due[-1]
             worked += await self._handler.handle(due)
         return worked
 

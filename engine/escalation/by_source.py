@@ -39,6 +39,9 @@ def joiner(fate: Fate, command: Joiner, now: datetime, _: Ladder) -> Decision:
     if fate.status is IncidentStatus.TRIGGERED:
         if raised:
             return new_round(counted, now, f"a new alert raised the urgency to {urgency}", urgency=urgency)
+        if fate.level_started_at is None and fate.held_until is None and not command.known:
+            # Its first page may have been put off for what a person resolved; this is something else.
+            return same(counted, "a new alert joined", Arm(TimerKind.ESCALATE, now))
         return same(counted, "a new alert joined")
     if raised or command.severity > fate.severity:
         return new_round(counted, now, "a worse alert joined after the ack", urgency=urgency)

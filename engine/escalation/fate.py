@@ -93,6 +93,7 @@ class Joiner:
     urgency: Urgency
     severity: int
     summary: str = ""
+    known: bool = False  # a person has just resolved this very alert: it alone hurries nobody
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from typing import Final
 from engine.db import Database, Tx
 from engine.models import ORG, Card, Delivery, Method, Timer
 from engine.notify.pacing import Pace
+from engine.notify.record import pull_next_rule
+from engine.notify.verdict import LONG_WAIT, PAGES
 from engine.store import cards, deliveries, timers
 
 CARD_FIRST: Final = timedelta(seconds=10)  # how long a page waits for the card of its channel
@@ -31,6 +33,7 @@ class Admission:
             placing = await _waiting_for_card(tx, list(found.values()), now)
         admitted: list[Timer] = []
         later: list[tuple[Timer, datetime]] = []
+        held_long: list[Delivery] = []
         for timer in due:
             delivery = found.get(timer.subject_id)
             at = now if delivery is None else self._start_at(delivery, delivery.id in placing, now)
@@ -38,8 +41,10 @@ class Admission:
                 admitted.append(timer)
             else:
                 later.append((timer, at))
+                if delivery is not None and delivery.kind in PAGES and at - now > LONG_WAIT:
+                    held_long.append(delivery)
         if later:
-            await self._database.write(lambda tx: timers.move(tx, later))
+            await self._database.write(lambda tx: _put_off(tx, later, held_long, now))
         return admitted, len(later)
 
     def hold(self, delivery: Delivery, until: datetime) -> None:
@@ -53,6 +58,15 @@ class Admission:
         if delivery.method not in PACED:
             return now
         return self._pace.admit(_line(delivery), now, delivery.id)
+
+
+async def _put_off(
+    tx: Tx, later: Sequence[tuple[Timer, datetime]], held_long: Sequence[Delivery], now: datetime
+) -> None:
+    """A page that has to wait for long goes by the person's next rule too."""
+    await timers.move(tx, later)
+    for delivery in held_long:
+        await pull_next_rule(tx, delivery, now)
 
 
 def _line(delivery: Delivery) -> str:

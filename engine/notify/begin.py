@@ -39,13 +39,25 @@ class Beginning:
     begun: tuple[Begun, ...]
     ended: int
     unknown: int
+    skipped: tuple[Timer, ...] = ()  # somebody holds their incidents
 
 
-async def begin(tx: Tx, due: Sequence[Timer], owner: str, now: datetime) -> Beginning:
-    """Claim what is free and begin what is still wanted; the rest is cancelled."""
+async def begin(
+    tx: Tx, due: Sequence[Timer], owner: str, now: datetime, *, skip_locked: bool = False
+) -> Beginning:
+    """Claim what is free and begin what is still wanted; the rest is cancelled.
+
+    `skip_locked`: what belongs to an incident that somebody holds is left for later, so that one
+    incident keeps no other waiting.
+    """
     found = await deliveries.read(tx, [timer.subject_id for timer in due])
-    held = await incidents.lock_shared(tx, [d.incident_id for d in found.values() if d.incident_id])
-    claimed = await timers.claim(tx, due, owner, now + LEASE, now)
+    ids = {one.incident_id for one in found.values() if one.incident_id}
+    held = await incidents.lock_shared(tx, sorted(ids), skip_locked=skip_locked)
+    locked = (
+        {one.id for one in found.values() if one.incident_id in ids - set(held)} if skip_locked else set()
+    )
+    skipped = tuple(timer for timer in due if timer.subject_id in locked)
+    claimed = await timers.claim(tx, [t for t in due if t not in skipped], owner, now + LEASE, now)
     # Read again under the locks: an ack may have cancelled one of them while we waited.
     found = await deliveries.read(tx, [timer.subject_id for timer in claimed])
     left = [one.id for one in found.values() if one.status is DeliveryStatus.SENDING]
@@ -58,10 +70,16 @@ async def begin(tx: Tx, due: Sequence[Timer], owner: str, now: datetime) -> Begi
             tried = delivery.attempts + unknown.get(delivery.id, 0)
             wanted.append((timer, replace(delivery, attempts=tried)))
         else:
-            await _cancel(tx, timer, delivery, reason or "", now)
+            incident = held.get(delivery.incident_id or 0) if delivery is not None else None
+            epoch = incident.fate.epoch if incident is not None and not incident.fate.open else None
+            await _cancel(tx, timer, delivery, reason or "", epoch, now)
     numbers = await deliveries.begin(tx, ORG, [delivery.id for _, delivery in wanted], now)
     begun = await _with_views(tx, wanted, numbers)
-    return Beginning(begun, len(claimed) - len(begun), sum(unknown.values()))
+    return Beginning(begun, len(claimed) - len(begun), sum(unknown.values()), skipped)
+
+
+def _incident(delivery: Delivery | None) -> int | None:
+    return None if delivery is None else delivery.incident_id
 
 
 def _unwanted(delivery: Delivery | None, held: Mapping[int, incidents.Incident]) -> str | None:
@@ -73,10 +91,13 @@ def _unwanted(delivery: Delivery | None, held: Mapping[int, incidents.Incident])
     return None if incident is None else still_wanted(delivery.kind, delivery.round, incident.fate)
 
 
-async def _cancel(tx: Tx, timer: Timer, delivery: Delivery | None, reason: str, now: datetime) -> None:
+async def _cancel(
+    tx: Tx, timer: Timer, delivery: Delivery | None, reason: str, epoch: int | None, now: datetime
+) -> None:
     await timers.finish(tx, timer)
     if delivery is not None and delivery.status in OPEN:
-        end = Record(delivery.id, 0, "cancelled", reason, DeliveryStatus.CANCELLED, counts=False)
+        status = DeliveryStatus.CANCELLED
+        end = Record(delivery.id, 0, "cancelled", reason, status, counts=False, epoch=epoch)
         await deliveries.record(tx, delivery.org_id, end, now)
 
 

@@ -51,6 +51,11 @@ class Pace:
     def hold(self, key: str, until: datetime) -> None:
         """The provider said not before `until`: the whole line moves behind it, in its order."""
         line = self._lines.setdefault(key, _Line(until, until))
+        # Why: whoever did not come back for its place was cancelled; measured from there, the line
+        # would move by all the time since.
+        present = self._seen or until
+        line.places = {holder: place for holder, place in line.places.items() if place >= present}
+        line.tail = max(line.tail, present)
         late = until - min(line.places.values(), default=until)
         if late > timedelta():
             line.places = {holder: place + late for holder, place in line.places.items()}

@@ -34,7 +34,7 @@ from engine.models import (
 from engine.notify.admission import Admission
 from engine.notify.begin import LEASE, Begun, begin
 from engine.notify.breaker import Breakers, breaker_key
-from engine.notify.record import Ended, put_back, record
+from engine.notify.record import Ended, put_back, put_off, record
 from engine.notify.route import NoRoute, Route, route
 from engine.notify.transport import Transport, Transports
 from engine.nudge import Nudge
@@ -44,6 +44,9 @@ log = structlog.get_logger(__name__)
 SEND_TIMEOUT: Final = LEASE / 3  # longer, and a send would outlive its lease
 START_WITHIN: Final = timedelta(seconds=1)  # of the commit that began it, else it is put back
 IN_FLIGHT: Final = 64
+OVERDUE: Final = timedelta(seconds=1)  # then the incident's lock is waited for
+WAIT_FOR: Final = 3  # of them in one go: each wait holds up the lane
+RECORD_AGAIN: Final = (0.1, 0.5, 2.0)  # seconds
 
 
 class Pipeline:
@@ -78,20 +81,47 @@ class Pipeline:
 
     async def handle(self, due: Sequence[Timer]) -> int:
         """Begin what may begin now; returns how many timers were moved, ended or begun."""
+        batch = list(due)[: self.capacity]
+        try:
+            done, skipped = await self._start(batch, skip_locked=True)
+        except Unavailable:
+            raise
+        except Exception:
+            log.exception("deliver.batch_failed", timers=len(batch))
+            return sum([await self._alone(timer) for timer in batch])
+        waited = [timer for timer in skipped if self._clock.now() - timer.due_at > OVERDUE]
+        return done + sum([await self._alone(timer) for timer in waited[:WAIT_FOR]])
+
+    async def _start(self, batch: Sequence[Timer], *, skip_locked: bool) -> tuple[int, Sequence[Timer]]:
+        """How many were moved, ended or begun, and what belongs to incidents that somebody holds."""
         now = self._clock.now()
-        admitted, moved = await self._admission.admit(list(due)[: self.capacity], now)
+        admitted, moved = await self._admission.admit(batch, now)
         if not admitted:
-            return moved
+            return moved, ()
         # Why before: a failure between the commit and the sends would leave them to their leases.
         known = await self._directory_now()
         beginning = await self._database.write(
-            lambda tx: begin(tx, admitted, self._owner, now), rank=Writer.ESCALATE
+            lambda tx: begin(tx, admitted, self._owner, now, skip_locked=skip_locked), rank=Writer.ESCALATE
         )
         committed = monotonic()
         metrics.attempts_unknown.inc(beginning.unknown)
         for one in beginning.begun:
             self._launch(self._fly(one, known, committed), f"deliver-{one.delivery.id}")
-        return moved + beginning.ended + len(beginning.begun)
+        return moved + beginning.ended + len(beginning.begun), beginning.skipped
+
+    async def _alone(self, timer: Timer) -> int:
+        """One delivery, waiting for its incident; what cannot be worked keeps no other waiting."""
+        try:
+            done, _ = await self._start([timer], skip_locked=False)
+        except Unavailable:
+            log.warning("deliver.held", delivery=timer.subject_id)
+            return 0
+        except Exception:
+            log.exception("deliver.unworkable", delivery=timer.subject_id)
+            metrics.timers_failed.labels(timer.kind).inc()
+            now = self._clock.now()
+            return await self._database.write(lambda tx: put_off(tx, timer, now), rank=Writer.OUTCOME)
+        return done
 
     def _launch(self, flight: Coroutine[None, None, None], name: str) -> None:
         task = asyncio.create_task(flight, name=name)
@@ -109,13 +139,23 @@ class Pipeline:
             if monotonic() - committed > START_WITHIN.total_seconds():
                 await self._database.write(lambda tx: put_back(tx, begun, self._clock.now()))
             else:
-                await self._record(await self._send(begun, known), known)
+                await self._keep(await self._send(begun, known), known)
         except Unavailable:
             # The row stays `sending` until its lease ends; then it is taken up again and counted.
             log.warning("deliver.unrecorded", delivery=begun.delivery.id)
         except Exception:
             log.exception("deliver.failed", delivery=begun.delivery.id)
         self._nudge()
+
+    async def _keep(self, ended: Ended, known: Directory) -> None:
+        """Record it, however long the database is away, while the lease lasts: what is not recorded
+        is sent again."""
+        for wait in RECORD_AGAIN:
+            try:
+                return await self._record(ended, known)
+            except Unavailable:
+                await asyncio.sleep(wait)
+        await self._record(ended, known)
 
     async def _send(self, begun: Begun, known: Directory) -> Ended:
         delivery, view = begun.delivery, begun.view

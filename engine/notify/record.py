@@ -6,7 +6,8 @@ Fenced by the attempt number: whoever lost the lease changes nothing. Sends noth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 import structlog
 
@@ -38,6 +39,9 @@ from engine.store.directory import policy_by_version
 from engine.store.incidents import Incident
 
 log = structlog.get_logger(__name__)
+
+UNWORKABLE_TRIES: Final = 5
+UNWORKABLE_AGAIN: Final = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,19 @@ async def _go_on(tx: Tx, delivery: Delivery, incident: Incident, directory: Dire
     policy = None if version is None else await policy_by_version(tx, incident.org_id, version)
     if fate.links < len(Resolver(directory, fate.urgency, now).chain(policy)):
         await timers.pull(tx, incident.org_id, TimerKind.EXHAUST, [incident.id], now)
+
+
+async def put_off(tx: Tx, timer: Timer, now: datetime) -> int:
+    """A delivery that cannot even be begun: later, and in the end dead and loud. Reads nothing of it."""
+    tries = await timers.defer_failed(tx, timer, now + UNWORKABLE_AGAIN)
+    if tries < UNWORKABLE_TRIES:
+        return 0
+    await timers.finish_all(tx, [timer.id])
+    await deliveries.set_status(tx, timer.subject_id, DeliveryStatus.DEAD, "it could not be worked", now)
+    metrics.deliveries_dead.labels("unknown").inc()
+    text = f"delivery {timer.subject_id} could not be worked {tries} times, and is given up"
+    await raise_alarm(tx, timer.org_id, "deliver:unworkable", text, now)
+    return 1
 
 
 async def put_back(tx: Tx, begun: Begun, now: datetime) -> None:

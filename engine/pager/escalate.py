@@ -17,9 +17,8 @@ from engine import metrics
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, Policy
-from engine.errors import NotFound, Unavailable
-from engine.escalation import Decision, decide
-from engine.escalation.climb import fallback
+from engine.errors import Unavailable
+from engine.escalation import decide
 from engine.escalation.fate import (
     AckTimeout,
     Command,
@@ -27,16 +26,17 @@ from engine.escalation.fate import (
     Exhaust,
     PageFallback,
     RaiseUrgency,
+    Stuck,
     Timeout,
 )
-from engine.models import ORG, Actor, Rank, Timer, TimerKind, Urgency, Via
+from engine.models import ORG, Actor, Timer, TimerKind, Urgency, Via
 from engine.nudge import Nudge
 from engine.pager.alarm import raise_alarm
 from engine.pager.apply import Change, apply
-from engine.pager.ladder import Resolver
-from engine.store import cards, directory, incidents, timers
+from engine.pager.ladder import Resolver, reaches_somebody
+from engine.pager.walk import policy_of, set_out
+from engine.store import incidents, timers
 from engine.store.incidents import Incident
-from engine.store.timers import Arming
 
 log = structlog.get_logger(__name__)
 
@@ -135,13 +135,13 @@ class Escalator:
         absent = tuple(t for t in batch if t.subject_id not in held)
         live = await timers.live(tx, [t.id for t in batch if t.subject_id in held])
         due = _one_each([timer for timer in live.values() if timer.due_at <= now])
-        policies = await self._policies(tx, known, [held[t.subject_id] for t in due])
+        walking = [(held[t.subject_id], await policy_of(tx, known, held[t.subject_id])) for t in due]
         changes = [
-            self._decide(timer, held[timer.subject_id], policies.get(timer.subject_id), known, now)
-            for timer in due
+            _ruled(timer, incident, policy, known, now, COMMANDS[timer.kind], ENTRIES[timer.kind])
+            for timer, (incident, policy) in zip(due, walking, strict=True)
         ]
         await timers.finish_all(tx, [timer.id for timer in due])
-        await self._place_cards(tx, known, [held[t.subject_id] for t in due], now)
+        await set_out(tx, known, walking, now)
         await apply(tx, ORG, [change for change in changes if change is not None], known, now)
         await self._alarms(tx, [change for change in changes if change is not None], now)
         if skip_locked:
@@ -150,70 +150,10 @@ class Escalator:
         await timers.finish_all(tx, [t.id for t in absent])
         return Worked((*due, *absent), ())
 
-    def _decide(
-        self, timer: Timer, incident: Incident, policy: Policy | None, known: Directory, now: datetime
-    ) -> Change | None:
-        # Why the epoch: an ack that committed between the read and this lock has moved on; a page
-        # for the old epoch would wake somebody for nothing.
-        if timer.epoch != incident.fate.epoch:
-            metrics.timers_stale.inc()
-            return None
-        resolver = Resolver(known, incident.fate.urgency, now)
-        ladder = resolver.ladder(policy, incident.fate.reassigned_to)
-        decision = decide(incident.fate, COMMANDS[timer.kind], now, ladder)
-        chain = resolver.chain(policy)
-        remarks = tuple(resolver.remarks) if decision.changed else ()
-        return Change(incident, decision, ENTRIES[timer.kind], CLOCKWORK, chain, remarks)
-
-    async def _policies(
-        self, tx: Tx, known: Directory, touched: Sequence[Incident]
-    ) -> dict[int, Policy | None]:
-        """The policy each incident walks: as it was when the incident opened, stored the first time."""
-        chosen: dict[int, Policy | None] = {}
-        fresh: dict[int, int] = {}
-        for incident in touched:
-            policy = await self._policy(tx, known, incident)
-            chosen[incident.id] = policy
-            if policy is not None and incident.policy_version_id is None:
-                fresh[incident.id] = policy.version_id
-        await incidents.set_policy(tx, fresh)
-        return chosen
-
-    async def _policy(self, tx: Tx, known: Directory, incident: Incident) -> Policy | None:
-        newest = {policy.version_id: policy for policy in known.policies.values()}
-        if incident.policy_version_id is not None:
-            stored = newest.get(incident.policy_version_id)
-            return stored or await directory.policy_by_version(
-                tx, incident.org_id, incident.policy_version_id
-            )
-        service = known.services.get(incident.service_id)
-        if service is None or service.policy_id is None:
-            return None
-        current = known.policies.get(service.policy_id)
-        if (
-            current is not None
-            and current.created_at is not None
-            and current.created_at <= incident.opened_at
-        ):
-            return current
-        try:
-            return await directory.policy_version(tx, incident.org_id, service.policy_id, incident.opened_at)
-        except NotFound:
-            return None  # the fallback is paged, and the timeline says why
-
-    async def _place_cards(
-        self, tx: Tx, known: Directory, touched: Sequence[Incident], now: datetime
-    ) -> None:
-        for incident in touched:
-            service = known.services.get(incident.service_id)
-            if incident.policy_version_id is None and service is not None and service.channel:
-                card = await cards.ensure(tx, incident.org_id, incident.id, service.channel, None, now)
-                await timers.arm(tx, incident.org_id, [Arming(TimerKind.CARD, card, now, rank=Rank.CARD)])
-
     async def _alarms(self, tx: Tx, changes: Sequence[Change], now: datetime) -> None:
         for change in changes:
             falls_back = any(change.effects(PageFallback))
-            if falls_back and not change.chain:
+            if falls_back and not reaches_somebody(change.chain):
                 text = f"#{change.incident.number}: nobody can be reached, and the fallback chain is empty"
                 await raise_alarm(tx, change.incident.org_id, "fallback_empty", text, now)
 
@@ -245,16 +185,38 @@ class Escalator:
             if not held or timer.id not in await timers.live(tx, [timer.id]):
                 return 0
             incident = held[0]
-            fate, effects, _ = fallback(incident.fate, now)
-            decision = Decision(fate, "its timer could not be worked: paging the fallback", effects, True)
-            chain = Resolver(known, incident.fate.urgency, now).chain(None)
             await timers.finish_all(tx, [timer.id])
-            change = Change(incident, decision, "failed", CLOCKWORK, chain)
+            policy = await policy_of(tx, known, incident)
+            change = _ruled(timer, incident, policy, known, now, Stuck(), "failed")
+            if change is None:
+                return 1
             await apply(tx, incident.org_id, [change], known, now)
             await _alarm(tx, timer, f"#{incident.number}: a {timer.kind} timer failed {TRIES} times", now)
             return 1
 
         return await self._database.write(unit, rank=Writer.ESCALATE)
+
+
+def _ruled(
+    timer: Timer,
+    incident: Incident,
+    policy: Policy | None,
+    known: Directory,
+    now: datetime,
+    command: Command,
+    entry: str,
+) -> Change | None:
+    """What the command makes of the incident; None when the timer is of another epoch."""
+    # Why the epoch: an ack that committed between the read and this lock has moved on; a page
+    # for the old epoch would wake somebody for nothing.
+    if timer.epoch != incident.fate.epoch:
+        metrics.timers_stale.inc()
+        return None
+    resolver = Resolver(known, incident.fate.urgency, now)
+    decision = decide(incident.fate, command, now, resolver.ladder(policy, incident.fate.reassigned_to))
+    chain = resolver.chain(policy)
+    remarks = tuple(resolver.remarks) if decision.changed else ()
+    return Change(incident, decision, entry, CLOCKWORK, chain, remarks)
 
 
 async def _alarm(tx: Tx, timer: Timer, text: str, now: datetime) -> None:

@@ -1,7 +1,7 @@
 """Folds what many requests say into one plan per dedup key.
 
 Pure: never reads the clock or the database. A key folds to resolve?, trigger?, acknowledge?, in
-that order; what folds away is kept, with the reason. Within a body triggers come before resolves.
+that order; what folds away is kept, with the reason. A key's events keep the order in which they came.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
 
 from engine.directory import Service
 from engine.grouping import bounded_key, group_key, severity_weight, urgency
 from engine.models import Action, Actor, Body, Event, Urgency, Via
 from engine.store.dedup_keys import Key
-
-ORDER: Final = {Action.TRIGGER: 0, Action.ACKNOWLEDGE: 1, Action.RESOLVE: 2}
 
 Place = tuple[int, int]  # (request, event)
 
@@ -128,10 +125,9 @@ class Request:
 
 
 def prepare(service: Service, body: Body, by: Actor | None = None) -> Request:
-    """The request's events with bounded keys, group key and urgency; triggers before resolves."""
+    """The request's events with bounded keys, group key and urgency, in the order of the body."""
     actor = by or Actor(body.source, Via.SOURCE)
     items = [_item(service, body, event, n, actor) for n, event in enumerate(body.events)]
-    items.sort(key=lambda item: ORDER[item.event.action])
     return Request(service, body, tuple(items))
 
 

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from engine.db import Tx
-from engine.directory import Directory, Policy
+from engine.directory import Directory
 from engine.escalation import Ladder
 from engine.models import Alert
 from engine.pager.apply import Moved
 from engine.pager.fold import Plan
 from engine.pager.touched import Touched
-from engine.store import alerts, dedup_keys, directory, incidents
+from engine.pager.walk import policy_of
+from engine.store import alerts, dedup_keys, incidents
 from engine.store.dedup_keys import DedupKey, Key
 from engine.store.incidents import Incident
 
@@ -83,14 +84,6 @@ async def _lock_alerts(
 async def _ladders(tx: Tx, known: Directory, acknowledged: Iterable[Incident]) -> dict[int, Ladder]:
     ladders = {}
     for incident in acknowledged:
-        policy = await _policy(tx, known, incident)
+        policy = await policy_of(tx, known, incident)
         ladders[incident.id] = Ladder(ack_timeout=policy.ack_timeout if policy is not None else None)
     return ladders
-
-
-async def _policy(tx: Tx, known: Directory, incident: Incident) -> Policy | None:
-    """The policy as it was when the incident opened; until that is stored, the newest."""
-    if incident.policy_version_id is not None:
-        return await directory.policy_by_version(tx, incident.org_id, incident.policy_version_id)
-    service = known.services.get(incident.service_id)
-    return None if service is None or service.policy_id is None else known.policies.get(service.policy_id)

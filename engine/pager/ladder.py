@@ -129,6 +129,11 @@ class Resolver:
             self.remarks.append(text)
 
 
+def reaches_somebody(chain: Iterable[Link]) -> bool:
+    """A channel never counts as having reached somebody."""
+    return any(link.people or link.urls for link in chain)
+
+
 def steps(person: Person, urgency: Urgency) -> tuple[contact.Step, ...]:
     """How a person is paged; who is asked by hand about urgency `none` is told by the low rules."""
     return contact.steps(person, heard(urgency))

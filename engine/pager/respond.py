@@ -163,7 +163,7 @@ class Responder:
         if not decision.changed and not decision.effects:
             return False, decision.reason, Applied()
         if decision.changed:
-            await set_out(tx, known, incident, policy, now)
+            await set_out(tx, known, [(incident, policy)], now)
         paged = any(isinstance(effect, (PageLevel, PageFallback)) for effect in decision.effects)
         remarks = tuple(resolver.remarks) if paged else ()
         chain = resolver.chain(policy)

@@ -12,7 +12,7 @@ from typing import Final
 
 from engine.escalation.fate import Acknowledge, Joiner, Refire
 from engine.grouping import severity_weight
-from engine.models import Alert, Event
+from engine.models import Alert, Event, Via
 from engine.pager.fold import Item, Plan
 from engine.pager.held import Held
 from engine.pager.outcome import Outcome, of_triggers
@@ -206,7 +206,9 @@ class Ruling:
         event, key = plan.newest.event, self.held.keys[plan.key]
         touched = self.held.last(key)
         same = (key.last_started_at, key.last_severity) == (event.started_at, event.raw_severity)
-        return touched.incident if touched is not None and key.ended_by == "human" and same else None
+        by_source = plan.newest.by.via is Via.SOURCE  # a person who opens it again means it
+        resolved = touched is not None and key.ended_by == "human"
+        return touched.incident if touched is not None and resolved and same and by_source else None
 
     def _sealed(self, plan: Plan, touched: Touched) -> bool:
         """Whether the last join is so long ago that a new alert is a new problem."""
@@ -221,7 +223,8 @@ class Ruling:
         weight = severity_weight(loudest.event.severity)
         if weight > touched.fate.severity:
             touched.worst = loudest
-        command = Joiner(loudest.urgency, weight, title(plan.newest.event))
+        known = self._still_fires(plan) is not None
+        command = Joiner(loudest.urgency, weight, title(plan.newest.event), known)
         touched.decide(command, "joined", loudest.by, self._now)
 
     def _note_truncated(self, touched: Touched, plan: Plan) -> None:

@@ -5,6 +5,7 @@ Decides nothing. The first to move an incident stores the version, and gives it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from engine.db import Tx
@@ -34,13 +35,17 @@ async def policy_of(tx: Tx, known: Directory, incident: Incident) -> Policy | No
         return None
 
 
-async def set_out(tx: Tx, known: Directory, incident: Incident, policy: Policy | None, now: datetime) -> None:
+async def set_out(
+    tx: Tx, known: Directory, walking: Sequence[tuple[Incident, Policy | None]], now: datetime
+) -> None:
     """Before its first timer has fired nobody has stored which policy it walks, nor shown it."""
-    if incident.policy_version_id is not None:
-        return
-    if policy is not None:
-        await incidents.set_policy(tx, {incident.id: policy.version_id})
-    service = known.services.get(incident.service_id)
-    if service is not None and service.channel:
-        card = await cards.ensure(tx, incident.org_id, incident.id, service.channel, None, now)
-        await timers.arm(tx, incident.org_id, [Arming(TimerKind.CARD, card, now, rank=Rank.CARD)])
+    fresh = [(incident, policy) for incident, policy in walking if incident.policy_version_id is None]
+    await incidents.set_policy(tx, {one.id: policy.version_id for one, policy in fresh if policy is not None})
+    armings = []
+    for incident, _ in fresh:
+        service = known.services.get(incident.service_id)
+        if service is not None and service.channel:
+            card = await cards.ensure(tx, incident.org_id, incident.id, service.channel, None, now)
+            armings.append(Arming(TimerKind.CARD, card, now, rank=Rank.CARD))
+    if armings:
+        await timers.arm(tx, fresh[0][0].org_id, armings)

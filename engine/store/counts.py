@@ -64,6 +64,16 @@ def _count_parameters(one: Count) -> dict[str, Any]:
     }
 
 
+async def touch(tx: Tx, org_id: int, name: str) -> None:
+    """Write a row that means nothing: reading alone finds no full disk and no standby."""
+    insert = upsert(tx, counters).values(org_id=org_id, name=name, value=1)
+    await tx.execute(
+        insert.on_conflict_do_update(
+            index_elements=["org_id", "name"], set_={"value": counters.c.value + insert.excluded.value}
+        )
+    )
+
+
 async def number(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, int]:
     """Give each its #, in order of id."""
     if not ids:

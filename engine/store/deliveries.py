@@ -288,6 +288,7 @@ class Record:
     provider: str = ""
     provider_ref: str = ""
     counts: bool = True  # a throttled or unstarted attempt does not count against the delivery
+    epoch: int | None = None  # of the incident that was resolved meanwhile: what a re-fire may revive
 
 
 async def record(tx: Tx, org_id: int, end: Record, now: datetime) -> None:
@@ -306,6 +307,8 @@ async def record(tx: Tx, org_id: int, end: Record, now: datetime) -> None:
         "status": sa.case((open_, end.status.value), else_=deliveries.c.status),
         "reason": sa.case((open_, end.reason), else_=deliveries.c.reason),
     }
+    if end.epoch is not None:
+        values["cancelled_epoch"] = end.epoch
     if end.counts:
         values["attempts"] = deliveries.c.attempts + 1
     if end.status is DeliveryStatus.SENT:

@@ -162,13 +162,13 @@ async def lock(tx: Tx, ids: Sequence[int], *, skip_locked: bool = False) -> list
     return [_incident(row) for row in rows]
 
 
-async def lock_shared(tx: Tx, ids: Sequence[int]) -> dict[int, Incident]:
+async def lock_shared(tx: Tx, ids: Sequence[int], *, skip_locked: bool = False) -> dict[int, Incident]:
     """Nobody changes these until the transaction ends; others may read them just so."""
     rows = await tx.execute(
         sa.select(incidents)
         .where(any_of(incidents.c.id, sorted(ids)))
         .order_by(incidents.c.id)
-        .with_for_update(read=True)
+        .with_for_update(read=True, skip_locked=skip_locked)
     )
     return {row.id: _incident(row) for row in rows}
 

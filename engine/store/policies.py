@@ -15,6 +15,7 @@ from engine.db import Tx, upsert
 from engine.directory import Level, OnExhaustion, Policy, Target, TargetKind
 from engine.errors import NotFound
 from engine.schema import policies, policy_versions
+from engine.store.reading import read_all
 
 _COLUMNS = (
     policy_versions.c.id.label("version_id"),
@@ -37,7 +38,7 @@ async def read_policies(tx: Tx, org_id: int) -> dict[int, Policy]:
     )
     ranked = _versions(org_id).add_columns(newest).where(policies.c.deleted_at.is_(None)).subquery()
     rows = await tx.execute(sa.select(ranked).where(ranked.c.age == 1).order_by(ranked.c.policy_id))
-    return {row.policy_id: _policy(row) for row in rows}
+    return read_all(rows, lambda row: row.policy_id, _policy)
 
 
 async def policy_version(tx: Tx, org_id: int, policy_id: int, at: datetime) -> Policy:

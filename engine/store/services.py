@@ -14,12 +14,13 @@ from engine.db import Tx, upsert
 from engine.directory import Service, Target, TargetKind
 from engine.models import Urgency
 from engine.schema import fallbacks, services
+from engine.store.reading import read_all
 
 
 async def read_services(tx: Tx, org_id: int) -> dict[int, Service]:
     """Those that were not deleted, by id."""
     statement = sa.select(services).where(services.c.org_id == org_id, services.c.deleted_at.is_(None))
-    return {row.id: _service(row) for row in await tx.execute(statement.order_by(services.c.id))}
+    return read_all(await tx.execute(statement.order_by(services.c.id)), lambda row: row.id, _service)
 
 
 async def save_service(tx: Tx, org_id: int, service: Service) -> int:

@@ -145,21 +145,21 @@ def _of(lane: LaneName) -> sa.ColumnElement[bool]:
     return sa.and_(timers.c.lane == lane.value, any_of(timers.c.kind, KINDS[lane]))
 
 
-async def due(
-    tx: Tx, lane: LaneName, now: datetime, limit: int, after: tuple[datetime, int] | None = None
-) -> list[Timer]:
-    """What is due and untaken, oldest first; `after` pages past what could not be taken."""
+async def due(tx: Tx, lane: LaneName, now: datetime, limit: int, after: Timer | None = None) -> list[Timer]:
+    """What is due and untaken: by rank, the oldest first; goes on `after` what could not be taken."""
     statement = sa.select(*COLUMNS).where(_of(lane), _free(now))
     if after is not None:
-        statement = statement.where(sa.tuple_(timers.c.due_at, timers.c.id) > sa.tuple_(*_bound(after)))
-    rows = await tx.execute(statement.order_by(timers.c.due_at, timers.c.id).limit(limit))
+        place = sa.tuple_(timers.c.rank, timers.c.due_at, timers.c.id)
+        statement = statement.where(place > sa.tuple_(*_bound(after)))
+    rows = await tx.execute(statement.order_by(timers.c.rank, timers.c.due_at, timers.c.id).limit(limit))
     return [_timer(row) for row in rows]
 
 
-def _bound(after: tuple[datetime, int]) -> tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]]:
+def _bound(after: Timer) -> tuple[sa.ColumnElement[Any], ...]:
     return (
-        sa.bindparam(None, after[0], type_=timers.c.due_at.type),
-        sa.bindparam(None, after[1], type_=timers.c.id.type),
+        sa.bindparam(None, after.rank, type_=timers.c.rank.type),
+        sa.bindparam(None, after.due_at, type_=timers.c.due_at.type),
+        sa.bindparam(None, after.id, type_=timers.c.id.type),
     )
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from engine.db import Database
 from engine.directory import Service
-from engine.models import Severity, Via
+from engine.models import Method, Retry, Severity, Via
 from engine.schema import alerts, incidents, timers
 from tests.fakes import START, FakeClock
 from tests.scenario.harness import Pager
@@ -228,3 +228,17 @@ async def test_the_window_is_the_services(database: Database, clock: FakeClock) 
     await receiving.one(end())
     clock.move(minutes=29)
     assert (await receiving.one(fire(started_at=START + timedelta(minutes=29)))).status == "refired"
+
+
+async def test_a_page_in_flight_at_the_resolve_is_sent_after_the_refire(pager: Pager) -> None:
+    """Its attempt failed while the source said that it was over: the re-fire takes it up again."""
+    slack = pager.transports[Method.SLACK]
+    slack.fail_next(Retry("a hiccup"))
+    await pager.alert()
+    pager.expect_page("alice", "sms")  # pulled forward by the failure
+    await pager.resolved_by_source()
+    await pager.advance(seconds=40)  # the retry is due, and nobody wants it
+    pager.expect_silence()
+    await pager.alert()
+    pager.expect_page("alice", "slack")
+    await pager.ack()

@@ -237,7 +237,9 @@ async def test_an_ack_of_the_source_times_out_like_any_other(receiving: Receivin
     service = next(iter(receiving.services.values()))
     receiving.services[service.id] = replace(service, policy_id=1)
     hour = timedelta(hours=1)
-    receiving.policies[1] = Policy(1, 1, "p", (), 0, OnExhaustion.NOTIFY_ADMINS, ack_timeout=hour)
+    receiving.policies[1] = Policy(
+        1, 1, "p", (), 0, OnExhaustion.NOTIFY_ADMINS, ack_timeout=hour, created_at=START
+    )
     await receiving.one(fire())
     await receiving.one(taken())
     (timer,) = await receiving.rows(timers)

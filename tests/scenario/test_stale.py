@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from engine.models import Severity, Via
+from engine.models import ORG, Severity, Via
 from engine.schema import dedup_keys, events, incidents
 from tests.fakes import START, FakeClock
 from tests.scenario.harness import Pager
@@ -176,3 +176,27 @@ async def test_what_was_never_paged_is_not_held_back(pager: Pager) -> None:
     assert (await pager.alert()).incident_number == 2
     pager.expect_page("alice", "slack")
     await pager.ack(2)
+
+
+async def test_another_alert_does_not_wait_for_what_a_person_has_just_resolved(pager: Pager) -> None:
+    """Only the same alert is held back; whatever joins it meanwhile pages at once."""
+    await pager.alert("a", group_key="g")
+    pager.expect_page("alice", "slack")
+    await pager.resolve()
+    await pager.alert("a", group_key="g")
+    await pager.advance(minutes=1)
+    pager.expect_silence()
+    await pager.alert("b", group_key="g")
+    pager.expect_page("alice", "slack")
+    await pager.ack(2)
+
+
+async def test_a_person_who_opens_it_again_is_not_held_back(pager: Pager) -> None:
+    """Opened, resolved and opened by hand within a minute: paged both times."""
+    service, actor = await pager.service_id("checkout"), await pager.person("bob")
+    for number in (1, 2):
+        await pager.app.receiver.open_by_hand(ORG, service, "Disk full", "disk", actor)
+        await pager.app.worker.run_due()
+        await pager.advance(seconds=2)
+        pager.expect_page("alice", "slack")
+        await pager.resolve(number)

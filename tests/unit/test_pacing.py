@@ -52,6 +52,16 @@ def test_a_throttle_moves_the_whole_line() -> None:
     assert pace.admit("#payments", until, 2) == until
 
 
+def test_whoever_never_came_back_moves_nobody() -> None:
+    """A place that was given to a page which was cancelled does not stretch a throttle hours later."""
+    pace = Pace(SECOND)
+    assert [pace.admit("ana", NOW, n) for n in (1, 2)] == [NOW, NOW + SECOND]  # 2 is never sent
+    later = NOW + timedelta(hours=3)
+    assert pace.admit("ana", later, 3) == later
+    pace.hold("ana", later + 20 * SECOND)
+    assert pace.admit("ana", later, 4) <= later + 22 * SECOND
+
+
 def test_a_throttle_of_an_unknown_line_holds_too() -> None:
     """The first that is heard of a channel may be a throttle of another process's message."""
     pace = Pace(SECOND)
