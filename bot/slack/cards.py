@@ -2,21 +2,23 @@
 
 Always through the timer, never from a click itself, so an older state cannot overwrite a newer
 one. Never touches Slack inside a transaction, and never drops a timer: what cannot be shown now is
-due later, and what cannot be shown at all is said once in the ops channel.
+due later, and what cannot be shown at all is said once in the ops channel. A card that an earlier try
+may have posted is looked for first: two cards of one incident would soon disagree.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
 
 from bot.slack import blocks, notices
-from bot.slack.client import Placed, SlackClient
+from bot.slack.client import Placed, SlackClient, card_metadata
+from bot.slack.earlier import Earlier
 from bot.slack.errors import Kind, Trouble, trouble_of
 from bot.slack.health import SlackHealth
 from bot.slack.pacing import CardPace
@@ -83,6 +85,7 @@ class Cards:
         self._clock = clock
         self._nudge = nudge
         self._pace = CardPace()
+        self._earlier = Earlier(client)
 
     async def handle(self, claimed: Sequence[Timer]) -> None:
         """Show the cards of these claimed timers, newest open incidents first."""
@@ -175,20 +178,39 @@ class Cards:
 
     async def _post(self, job: Job, now: datetime) -> Result:
         ready = self._pace.post(job.card.channel, job.card.id, now)
+        may_stand = self._earlier.may_stand(job.timer)
         if ready > now:
+            if not may_stand:
+                self._earlier.put_off(job.timer)
             return Later(ready)
+        channel = job.card.channel
+        if channel[:1] in {"U", "W"}:
+            channel = await self._client.direct(channel)
+        found = await self._earlier.find(channel, job.card) if may_stand else None
+        if found is not None:
+            return await self._adopt(job, found, now)
         try:
-            channel = job.card.channel
-            if channel[:1] in {"U", "W"}:
-                channel = await self._client.direct(channel)
-            placed = await self._client.post(channel, blocks.card(job.view), plain=blocks.plain(job.view))
+            placed = await self._client.post(
+                channel,
+                blocks.card(job.view),
+                plain=blocks.plain(job.view),
+                metadata=card_metadata(job.card.id),
+            )
         except Exception as error:
             trouble = trouble_of(error)
             if trouble.kind is Kind.THROTTLED:
                 self._pace.throttled("post", now + trouble.retry_after, job.card.channel)
+                self._earlier.put_off(job.timer)
             raise
         self._health.works()
         return Shown(placed)
+
+    async def _adopt(self, job: Job, at: Placed, now: datetime) -> Result:
+        """An earlier try posted it and could not write down where: from now on it is this message."""
+        log.info("card.adopted", card=job.card.id, incident=job.view.number)
+        card = replace(job.card, channel_id=at.channel_id, ts=at.ts)
+        result = await self._update(replace(job, card=card), at, now)
+        return Shown(at) if result == Shown() else result
 
     def _after(self, job: Job, trouble: Trouble, now: datetime) -> Result:
         """What becomes of a card whose call failed."""

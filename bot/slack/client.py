@@ -27,7 +27,8 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 TIMEOUT: Final = timedelta(seconds=5)
-EVENT_TYPE: Final = "midwatch_delivery"
+DELIVERY: Final = "midwatch_delivery"
+CARD: Final = "midwatch_card"
 HISTORY: Final = 50  # messages looked through for one that may have been sent already
 PAGES: Final = 10  # of channels looked through for a name
 _LOCAL: Final = {"127.0.0.1", "localhost", "::1"}
@@ -39,6 +40,10 @@ class Placed:
 
     channel_id: str
     ts: str
+
+
+class UnknownChannel(Exception):
+    """No channel of this name is listed, so its history cannot be read."""
 
 
 class SlackClient:
@@ -53,6 +58,7 @@ class SlackClient:
         if urlsplit(base_url).hostname in _LOCAL:
             self.web.proxy = None  # the library takes HTTP_PROXY for this machine too
         self._direct: dict[str, str] = {}
+        self._ids: dict[str, str] = {}  # of channels given by name, as the answers to posts say them
 
     async def call(self, request: Awaitable[T]) -> T:
         """Await one request of `web`, at most five seconds."""
@@ -100,7 +106,10 @@ class SlackClient:
                 raise
             await self.join(channel)
             answer = await _or_plainly(send, message, plain)
-        return Placed(str(answer["channel"]), str(answer["ts"]))
+        placed = Placed(str(answer["channel"]), str(answer["ts"]))
+        if not _is_id(channel):
+            self._ids[channel] = placed.channel_id
+        return placed
 
     async def update(self, at: Placed, message: Message, *, plain: Message | None = None) -> None:
         async def send(content: Message) -> AsyncSlackResponse:
@@ -144,11 +153,13 @@ class SlackClient:
         if channel_id:
             await self.call(self.web.conversations_join(channel=channel_id))
 
-    async def _find_channel(self, name: str) -> str | None:
+    async def _find_channel(self, name: str, types: str = "public_channel") -> str | None:
         cursor = ""
         for _ in range(PAGES):
             answer = await self.call(
-                self.web.conversations_list(limit=1000, exclude_archived=True, cursor=cursor or None)
+                self.web.conversations_list(
+                    limit=1000, exclude_archived=True, cursor=cursor or None, types=types
+                )
             )
             for channel in answer["channels"]:
                 if channel.get("name") == name:
@@ -158,17 +169,28 @@ class SlackClient:
                 break
         return None
 
-    async def find_delivery(self, channel: str, delivery_id: int) -> Placed | None:
-        """The message that carries this delivery's id, among the latest in the channel."""
+    async def find_sent(self, channel: str, metadata: Mapping[str, Any]) -> Placed | None:
+        """The newest message that carries this metadata, among the latest in the channel."""
+        channel_id = await self._channel_id(channel)
         answer = await self.call(
-            self.web.conversations_history(channel=channel, include_all_metadata=True, limit=HISTORY)
+            self.web.conversations_history(channel=channel_id, include_all_metadata=True, limit=HISTORY)
         )
         for message in answer["messages"]:
-            metadata = message.get("metadata") or {}
-            ours = metadata.get("event_type") == EVENT_TYPE
-            if ours and (metadata.get("event_payload") or {}).get("delivery_id") == delivery_id:
-                return Placed(channel, str(message["ts"]))
+            carried = message.get("metadata") or {}
+            if all(carried.get(name) == value for name, value in metadata.items()):
+                return Placed(channel_id, str(message["ts"]))
         return None
+
+    async def _channel_id(self, channel: str) -> str:
+        """Slack posts to a name, and reads by an id only."""
+        if _is_id(channel):
+            return channel
+        if channel not in self._ids:
+            found = await self._find_channel(channel.lstrip("#"), "public_channel,private_channel")
+            if found is None:
+                raise UnknownChannel
+            self._ids[channel] = found
+        return self._ids[channel]
 
     async def user(self, user_id: str) -> Mapping[str, Any]:
         answer = await self.call(self.web.users_info(user=user_id))
@@ -197,7 +219,11 @@ async def _or_plainly(send: Any, message: Message, plain: Message | None) -> Asy
 
 
 def delivery_metadata(delivery_id: int) -> dict[str, Any]:
-    return {"event_type": EVENT_TYPE, "event_payload": {"delivery_id": delivery_id}}
+    return {"event_type": DELIVERY, "event_payload": {"delivery_id": delivery_id}}
+
+
+def card_metadata(card_id: int) -> dict[str, Any]:
+    return {"event_type": CARD, "event_payload": {"card_id": card_id}}
 
 
 def _is_id(channel: str) -> bool:

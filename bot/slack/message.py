@@ -25,7 +25,18 @@ class Message:
         return {"text": self.text, "blocks": list(self.blocks), "attachments": list(self.attachments)}
 
     def prefixed(self, words: str) -> Message:
-        return replace(self, text=f"{words} {self.text}")
+        """With these words first, wherever they are read."""
+        return replace(self, text=f"{words} {self.text}", blocks=_prefixed(words, self.blocks))
+
+
+def _prefixed(words: str, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Where there are blocks Slack shows those and not the text; an attachment leaves the text visible."""
+    if not blocks:
+        return blocks
+    text = blocks[0].get("text")
+    if blocks[0]["type"] != "section" or text is None:
+        return (section(words), *blocks)
+    return ({**blocks[0], "text": {**text, "text": f"{words} {text['text']}"}}, *blocks[1:])
 
 
 def mrkdwn(text: str) -> Block:

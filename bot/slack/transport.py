@@ -92,7 +92,7 @@ class SlackTransport:
     async def _sent_before(self, channel: str, delivery_id: int) -> tuple[Placed | None, bool]:
         """Where an earlier attempt put it, if it did; and whether that can be told at all."""
         try:
-            return await self._client.find_delivery(channel, delivery_id), True
+            return await self._client.find_sent(channel, delivery_metadata(delivery_id)), True
         except Exception as error:  # not knowing is an answer; the page must go out
             log.info("slack.history_unreadable", delivery=delivery_id, code=trouble_of(error).code)
             return None, False

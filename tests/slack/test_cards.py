@@ -173,6 +173,75 @@ async def test_a_card_that_slack_refuses_is_shown_plainly(desk: Desk) -> None:
     assert shown.attachments == []
 
 
+async def test_a_card_whose_answer_was_lost_is_adopted(desk: Desk) -> None:
+    """Posted, then cut off: the next try finds the card, brings it up to date and posts no second one."""
+    desk.breaks("reset_after", method="chat.postMessage", times=1)
+    incident = await with_card(desk)
+    (posted,) = desk.said("#payments")
+    await desk.responder.acknowledge(incident.id, ANA)
+    desk.clock.move(seconds=11)
+    await desk.run_cards()
+    (shown,) = desk.said("#payments")
+    assert shown.ts == posted.ts
+    assert shown.text.startswith("🟡 ACKED by @ana ·")
+    await desk.responder.resolve(incident.id, ANA)
+    await desk.run_cards()
+    assert texts(desk.said("#payments")) == ["🟢 RESOLVED ·"]
+
+
+async def test_a_card_posted_just_before_the_end_is_adopted(desk: Desk) -> None:
+    """The process ended before it wrote where the card stands: whoever claims it next finds it."""
+    incident = await with_card(desk)
+    card_id = await desk.card(incident, "#payments")
+    await desk.database.write(lambda tx: cards.lost(tx, card_id))
+    await desk.slack.cards.show(incident.id)
+    await desk.claim()
+    desk.clock.move(seconds=31)
+    assert await desk.run_cards() == 1
+    assert len(desk.said("#payments")) == 1
+    async with desk.database.snapshot() as tx:
+        (card,) = await cards.read(tx, [card_id])
+    assert (card.channel_id, card.ts) == ("C0PAYMENTS", desk.said("#payments")[0].ts)
+
+
+async def test_a_card_that_cannot_be_changed_is_not_adopted(desk: Desk) -> None:
+    """What stands there but is lost is replaced, also when the first replacement fails."""
+    incident = await with_card(desk)
+    (old,) = desk.said("#payments")
+    desk.breaks("cant_update_message", method="chat.update")
+    desk.breaks("outage", method="chat.postMessage", times=1)
+    await desk.responder.acknowledge(incident.id, ANA)
+    for _ in range(2):
+        desk.clock.move(seconds=11)
+        await desk.run_cards()
+    assert [m.ts == old.ts for m in desk.said("#payments")] == [True, False]
+    assert await desk.card_due() == []
+
+
+async def test_a_card_that_only_waited_its_turn_is_not_looked_for(desk: Desk) -> None:
+    """What this process itself put off was not posted: in a storm no call is spent on asking."""
+    for number in (1, 2, 3):
+        incident = await desk.open(f"problem {number}")
+        await desk.card(incident, "#payments")
+        await desk.slack.cards.show(incident.id)
+    for _ in range(3):
+        await desk.run_cards()
+        desk.clock.move(seconds=1)
+    assert len(desk.said("#payments")) == 3
+    assert desk.sandbox.ledger.calls("conversations.history") == []
+
+
+async def test_a_history_that_cannot_be_read_does_not_keep_a_card_away(desk: Desk) -> None:
+    """Without the scope a second card is better than none."""
+    desk.breaks("reset_after", method="chat.postMessage", times=1)
+    desk.breaks("missing_scope", method="conversations.history")
+    await with_card(desk)
+    desk.clock.move(seconds=11)
+    await desk.run_cards()
+    assert len(desk.said("#payments")) == 2
+    assert await desk.card_due() == []
+
+
 async def test_a_timer_without_its_card_is_finished(desk: Desk) -> None:
     """A card that is no more leaves nothing due."""
     armings = [Arming(TimerKind.CARD, 999, desk.clock.now())]

@@ -158,6 +158,42 @@ async def test_a_lost_answer_is_looked_up_before_sending_again(desk: Desk) -> No
     assert len(desk.direct("ana")) == 1
 
 
+async def test_a_lost_answer_is_looked_up_in_a_channel_given_by_its_name(desk: Desk) -> None:
+    """History wants an id: the channel is found by its name, and by what an earlier post said of it."""
+    desk.breaks("reset_after", method="chat.postMessage", times=1)
+    to = {"method": Method.CHANNEL, "address": "#payments"}
+    assert isinstance(await send(desk, **to), Retry)
+    (message,) = desk.said("#payments")
+    outcome = await send(desk, attempt=2, **to)
+    assert isinstance(outcome, Sent)
+    assert outcome.detail == {"channel_id": "C0PAYMENTS", "ts": message.ts}
+    assert len(desk.said("#payments")) == 1
+    assert isinstance(await send(desk, id=78, **to), Sent)
+    listed = len(desk.sandbox.ledger.calls("conversations.list"))
+    assert isinstance(await send(desk, attempt=2, **to), Sent)
+    assert len(desk.said("#payments")) == 2
+    assert len(desk.sandbox.ledger.calls("conversations.list")) == listed
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": DeliveryKind.NOTICE, "incident": None, "text": "Your shift begins"},
+        {"method": Method.CHANNEL, "address": "#payments"},
+        {"method": Method.CHANNEL, "address": "#payments", "body": {"thread_ts": "1.1"}},
+    ],
+)
+async def test_a_repeat_is_seen_where_the_words_are_read(desk: Desk, changes: dict[str, Any]) -> None:
+    """Slack shows the blocks and not the text beside them: the mark stands in both, on every message."""
+    desk.breaks("missing_scope", method="conversations.history")
+    for attempt, marked in ((1, False), (2, True)):
+        await send(desk, attempt=attempt, **changes)
+        said = desk.sandbox.ledger.calls("chat.postMessage")[-1].args
+        assert str(said["text"]).startswith("(repeat) ") is marked
+        if said["blocks"]:
+            assert str(said["blocks"][0]["text"]["text"]).startswith("(repeat) ") is marked
+
+
 async def test_a_repeat_that_cannot_be_told_is_marked(desk: Desk) -> None:
     """If Slack does not show its history the page goes out again, and says that it may be a repeat."""
     desk.breaks("missing_scope", method="conversations.history")
