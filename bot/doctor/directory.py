@@ -19,7 +19,7 @@ from engine.db import Database
 from engine.directory import Directory
 from engine.errors import Unavailable
 from engine.models import ORG, Method, Urgency
-from engine.pager.ladder import Resolver
+from engine.pager.ladder import Resolver, reaches_somebody
 from engine.store import directory as store
 from engine.store import keys
 from engine.store.people import UNREADABLE
@@ -63,8 +63,7 @@ def _secret_key(directory: Directory) -> Iterator[Finding]:
 
 
 def _fallback(directory: Directory, now: datetime) -> Iterator[Finding]:
-    chain = Resolver(directory, Urgency.HIGH, now).chain(None)
-    if any(link.people or link.urls for link in chain):
+    if reaches_somebody(Resolver(directory, Urgency.HIGH, now).chain(None)):
         yield ok(FALLBACK, "when nobody can be found, somebody is paged")
     else:
         text = "the chain is empty: when nobody can be found, nobody is paged"

@@ -17,6 +17,7 @@ from bot.slack.message import Message
 from bot.slack.times import FORMS
 from engine.directory import ContactMethod, Directory, Person
 from engine.models import Method, Urgency
+from engine.pager.ladder import Resolver, reaches_somebody
 from engine.pager.roster import OnCallNow
 
 TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -114,7 +115,7 @@ def status(
     empty = [escape.line(row.schedule, 60) for row in rows if not row.people]
     if empty:
         lines.append(f"🚨 Nobody is on call on {', '.join(empty[:20])}")
-    if not (directory.fallback or directory.admins or directory.fallback_urls):
+    if not reaches_somebody(Resolver(directory, Urgency.HIGH, now).chain(None)):
         lines.append("🚨 The fallback chain is empty: when nobody can be reached, nobody hears of it")
     without = [service.name for service in directory.services.values() if service.policy_id is None]
     if without:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,16 @@ from bot.slack.errors import Kind, Trouble
 from bot.slack.health import SlackHealth
 from bot.slack.lint import lint_message, lint_view
 from bot.slack.message import Message
-from engine.directory import ContactMethod, ContactRule, Directory, Override, Person, Service
+from engine.directory import (
+    ContactMethod,
+    ContactRule,
+    Directory,
+    Override,
+    Person,
+    Service,
+    Target,
+    TargetKind,
+)
 from engine.errors import BadCommand, NotFound
 from engine.models import DeliveryKind, Method, Page, TimelineEntry, Urgency
 from engine.pager.respond import Answer
@@ -129,6 +139,27 @@ def test_status_shouts_what_would_fail() -> None:
         "Slack scopes missing: im:write",
     ):
         assert words in text
+
+
+@pytest.mark.parametrize(
+    ("fallback", "urls", "empty"),
+    [
+        ((Target(TargetKind.CHANNEL, "#ops"),), (), True),
+        ((Target(TargetKind.PERSON, 1),), (), True),
+        ((Target(TargetKind.PERSON, 2),), (), False),
+        ((), ("json://example.com",), False),
+    ],
+)
+def test_a_fallback_that_reaches_nobody_is_empty(
+    fallback: tuple[Target, ...], urls: tuple[str, ...], empty: bool
+) -> None:
+    """Channels alone do not count, nor people whom nothing reaches: as when it comes to paging them."""
+    mute = Person(1, "mute", None, "UTC", admin=False, active=True)
+    reachable = replace(a_person(person_id=2), admin=False)
+    people = {1: mute, 2: reachable}
+    directory = Directory(1, 1, people, {}, {}, {}, fallback=fallback, fallback_urls=urls)
+    text = "\n".join(texts(about.status(SlackHealth(FakeClock(NOW)), directory, [], 0, NOW).payload()))
+    assert ("The fallback chain is empty" in text) is empty
 
 
 def test_an_override_of_oneself_is_told_once() -> None:
