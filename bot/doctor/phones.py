@@ -37,8 +37,18 @@ async def examine(settings: Settings) -> Sequence[Finding]:
     if status != "active":
         return [problem(ABOUT, f"the account is {status}", "See Twilio's console.")]
     if kind == "Trial":
-        return [warning(ABOUT, "is a trial account: it calls verified numbers only", "Upgrade the account.")]
-    return [ok(ABOUT, "the account works")]
+        text = "is a trial account: it calls verified numbers only"
+        return [warning(ABOUT, text, "Upgrade the account."), _replies(settings)]
+    return [ok(ABOUT, "the account works"), _replies(settings)]
+
+
+def _replies(settings: Settings) -> Finding:
+    """Whether answers can come back. Where the number points is Twilio's own setting, so it is said."""
+    if settings.public_url is None:
+        advice = "Set MIDWATCH_PUBLIC_URL, and point the number's messaging webhook at it."
+        return warning(ABOUT, "SMS replies and keypresses cannot reach Midwatch; pages say so", advice)
+    url = f"{settings.public_url.rstrip('/')}/webhooks/twilio/sms"
+    return ok(ABOUT, f"the number's messaging webhook must be {url}, with POST")
 
 
 async def _account(settings: Settings, sid: str, token: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ async def examine(settings: Settings) -> Sequence[Finding]:
 
 async def _public_url(settings: Settings) -> list[Finding]:
     if settings.public_url is None:
-        text = "not set: calls and texts cannot be answered by key or reply"
+        text = "not set: nothing outside of this host knows where Midwatch is"
         return [warning(ABOUT, text, "Set MIDWATCH_PUBLIC_URL, if Midwatch can be reached from outside.")]
     try:
         status = await _status(f"{settings.public_url}/healthz")
