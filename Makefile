@@ -20,7 +20,7 @@ check: $(VENV)/.check  ## what CI decides by: format, lint, types, imports, test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-timing
+	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m pytest -q -n auto $(TESTS)
 
 bench: $(VENV)/.check  ## ingest, page latency and timer lateness, beside what the machine can do

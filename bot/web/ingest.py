@@ -46,7 +46,7 @@ class Ingest:
         raw = await bodies.read(request, bodies.INGEST_LIMIT)
         body = await bodies.aside(partial(self._recall.read, parse), raw)
         receipts = await self._accept(door, body)
-        return _accepted({"status": "accepted", "events": len(receipts)})
+        return _stored(len(receipts))
 
     async def event(self, request: web.Request) -> web.Response:
         door = await self._keys.door(shown_key(request))
@@ -93,6 +93,12 @@ def _new_key() -> str:
 
 def _repeated(receipt: Receipt) -> dict[str, bool]:
     return {"deduplicated": True} if receipt.status == "repeat" else {}
+
+
+def _stored(events: int) -> web.Response:
+    """Without an encoder: this is the answer that a storm gets."""
+    body = b'{"status": "accepted", "events": %d}' % events
+    return web.Response(status=202, body=body, content_type="application/json")
 
 
 def _accepted(answer: dict[str, Any]) -> web.Response:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -193,12 +193,16 @@ class Receiver:
             self._memory.keep(key, seen)
         if taken.armed:
             self._nudge()
-        again = []
+        again: list[Waiting] = []
+        outcomes: Counter[str] = Counter()
         for number, waiting in enumerate(batch):
             waiting.keep_receipts(number, taken.receipts, taken.matched, self._memory)
             if waiting.stored:
+                outcomes.update(receipt.status for receipt in waiting.receipts.values())
                 waiting.succeed()
             else:
                 waiting.go_on()
                 again.append(waiting)
+        for status, count in outcomes.items():
+            metrics.events.labels(status).inc(count)
         self._queue.extendleft(reversed(again))

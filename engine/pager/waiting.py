@@ -86,11 +86,8 @@ class Waiting:
 
     def succeed(self) -> None:
         metrics.ingest_seconds.observe(monotonic() - self.arrived)
-        receipts = [self.receipts[position] for position in range(len(self.receipts))]
-        for receipt in receipts:
-            metrics.events.labels(receipt.status).inc()
         if not self.answer.done():
-            self.answer.set_result(receipts)
+            self.answer.set_result([self.receipts[position] for position in range(len(self.receipts))])
 
     def fail(self, error: Exception) -> None:
         if not self.answer.done():
