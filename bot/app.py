@@ -19,8 +19,10 @@ from typing import Any
 import structlog
 from aiohttp.web import Application, AppRunner, TCPSite
 
+from bot.inbox import Inbox
 from bot.settings import Settings
 from bot.slack.face import Slack
+from bot.sms_poll import SmsPoll
 from bot.web.parts import Demo, Phones, WebParts
 from bot.web.server import build_web, runner
 from engine import metrics
@@ -75,6 +77,7 @@ class App:
     worker: Worker
     sweeps: Sweeps
     slack: Slack | None
+    sms_poll: SmsPoll | None
     web: Application
     only: Role | None = None
     _runner: AppRunner | None = None
@@ -84,6 +87,8 @@ class App:
         if self.only in {None, Role.WORKER}:
             await self.worker.start()
             self.sweeps.start()
+            if self.sms_poll is not None:
+                self.sms_poll.start()
         if self.only in {None, Role.WEB}:
             self._runner = runner(self.web)
             await self._runner.setup()
@@ -101,6 +106,8 @@ class App:
             await self._runner.cleanup()
         if self.slack is not None:
             await self.slack.stop()
+        if self.sms_poll is not None:
+            await self.sms_poll.stop()
         self.sweeps.stop()
         await self.receiver.stop()
         await self.worker.stop()
@@ -125,6 +132,8 @@ class App:
         """Details for people; nothing in it is secret."""
         now = self.clock.now()
         lanes = {lane.name.value: round(monotonic() - lane.ticked_at, 1) for lane in self.worker.lanes}
+        if self.sms_poll is not None:
+            lanes["sms_replies"] = round(monotonic() - self.sms_poll.ticked_at, 1)
         slack = self.slack.health if self.slack is not None else None
         metrics.slack_up.set(1 if slack is not None and slack.state == "up" else 0)
         return {
@@ -158,7 +167,9 @@ def build(
     slack = None
     if settings.slack_bot_token is not None:
         slack = Slack(settings, clock, database, roster, setup, receiver, responder, views, nudge)
-    used = Transports(_transports(settings, clock, slack) if transports is None else transports)
+    made = _transports(settings, clock, slack) if transports is None else transports
+    used = Transports(made)
+    inbox = Inbox(database, vault, roster, responder, views)
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     pipeline = Pipeline(
         database, clock, roster.directory, nudge, used, owner=owner, ops_channel=settings.ops_channel
@@ -182,6 +193,7 @@ def build(
         worker=worker,
         sweeps=Sweeps(database, clock, nudge, worker, heartbeat_url=settings.heartbeat_url),
         slack=slack,
+        sms_poll=None if settings.public_url else _sms_poll(database, clock, made, inbox),
         web=Application(),
         only=only,
     )
@@ -206,6 +218,14 @@ def _transports(settings: Settings, clock: Clock, slack: Slack | None) -> list[T
         made.append(EmailTransport(clock, settings.smtp_url.get_secret_value()))
     made.append(AppriseTransport())
     return made
+
+
+def _sms_poll(
+    database: Database, clock: Clock, transports: Sequence[Transport], inbox: Inbox
+) -> SmsPoll | None:
+    """How replies come in when Twilio cannot reach us; None without Twilio."""
+    twilio = next((each for each in transports if isinstance(each, TwilioTransport)), None)
+    return None if twilio is None else SmsPoll(database, clock, twilio, inbox)
 
 
 def _worker(

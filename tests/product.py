@@ -62,7 +62,7 @@ async def product(directory: Path, database_url: str | None = None, **changed: A
     by_http = changed.get("slack_signing_secret") is not None
     options = Options(
         control_url=url,
-        sms_url=f"{url}/webhooks/twilio/sms",
+        sms_url=f"{url}/webhooks/twilio/sms" if changed.get("public_url", url) else None,
         midwatch_url=url,
         events_url=f"{url}/slack/events" if by_http else None,
     )

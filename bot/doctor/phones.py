@@ -45,8 +45,9 @@ async def examine(settings: Settings) -> Sequence[Finding]:
 def _replies(settings: Settings) -> Finding:
     """Whether answers can come back. Where the number points is Twilio's own setting, so it is said."""
     if settings.public_url is None:
+        text = "no keypress can reach Midwatch: calls say so, and SMS replies are fetched every 5 s"
         advice = "Set MIDWATCH_PUBLIC_URL, and point the number's messaging webhook at it."
-        return warning(ABOUT, "SMS replies and keypresses cannot reach Midwatch; pages say so", advice)
+        return warning(ABOUT, text, advice)
     url = f"{settings.public_url.rstrip('/')}/webhooks/twilio/sms"
     return ok(ABOUT, f"the number's messaging webhook must be {url}, with POST")
 

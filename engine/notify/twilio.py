@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -29,7 +31,19 @@ log = structlog.get_logger(__name__)
 
 TIMEOUT: Final = timedelta(seconds=10)
 RING: Final = timedelta(seconds=25)  # shorter than most voicemails take to pick up
+AT_ONCE: Final = 50  # inbound messages per request
+AT_MOST: Final = 200  # inbound messages per look; more than anybody sends in five seconds
 NUMBER: Final = re.compile(r"\+[1-9]\d{6,14}")
+
+
+@dataclass(frozen=True, slots=True)
+class InboundText:
+    """An SMS that somebody sent to our number."""
+
+    sid: str
+    from_number: str
+    body: str
+    at: datetime
 
 
 class TwilioRefused(Exception):
@@ -99,6 +113,7 @@ class TwilioTransport:
         self._public_url = public_url.rstrip("/") if public_url else None
         self._timeout = timeout
         self._client: Client | None = None
+        self._deaf = False  # the last look for inbound messages failed
 
     async def send(self, page: Page) -> Outcome:
         if not NUMBER.fullmatch(page.address):
@@ -122,6 +137,34 @@ class TwilioTransport:
         except Exception as error:
             # The call may be over, or Twilio away; it ends by itself after it has rung.
             log.warning("twilio.hang_up_failed", error=type(error).__name__)
+
+    async def inbound(self, since: datetime) -> list[InboundText]:
+        """What was texted to our number, oldest first; nothing, and one line logged, while Twilio fails."""
+        try:
+            async with asyncio.timeout(self._timeout.total_seconds()):
+                found = await self._connected().messages.list_async(
+                    to=self._from, date_sent_after=since, limit=AT_MOST, page_size=AT_ONCE
+                )
+            # Why again by time: Twilio's filter is documented for days only.
+            texts = [text for text in _inbound(found) if text.at >= since.replace(microsecond=0)]
+        except Exception as error:
+            if not self._deaf:
+                status = error.status if isinstance(error, TwilioRefused) else None
+                log.warning("twilio.inbound_failed", error=type(error).__name__, status=status)
+            self._deaf = True
+            return []
+        self._deaf = False
+        return sorted(texts, key=lambda text: text.at)
+
+    async def reply(self, to: str, body: str) -> bool:
+        """Answer an SMS, once: an answer that is lost is asked for again by its reader."""
+        try:
+            async with asyncio.timeout(self._timeout.total_seconds()):
+                await self._connected().messages.create_async(to=to, from_=self._from, body=body)
+        except Exception as error:
+            log.warning("twilio.reply_failed", error=type(error).__name__)
+            return False
+        return True
 
     async def close(self) -> None:
         if self._client is not None:
@@ -168,6 +211,15 @@ class TwilioTransport:
             http_client = HttpClient(self._api_url, self._timeout)
             self._client = Client(*self._credentials, http_client=http_client)
         return self._client
+
+
+def _inbound(found: list[Any]) -> Iterator[InboundText]:
+    """Newest first, as Twilio lists them. Of one second the later one comes first: turned round here."""
+    for each in reversed(found):
+        at = each.date_sent or each.date_created
+        known = isinstance(each.sid, str) and isinstance(each.from_, str) and isinstance(at, datetime)
+        if known and each.direction == "inbound":
+            yield InboundText(each.sid, each.from_, each.body or "", at)
 
 
 def _code(text: str) -> int | None:

@@ -28,6 +28,8 @@ class Fault:
 @dataclass
 class PhoneCompany:
     messages: list[dict[str, str]] = field(default_factory=list)
+    inbox: list[dict[str, str]] = field(default_factory=list)  # newest first, as Twilio lists
+    asked: list[dict[str, str]] = field(default_factory=list)  # the queries for it
     calls: list[dict[str, str]] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -39,6 +41,7 @@ class PhoneCompany:
         app = web.Application()
         account = f"/2010-04-01/Accounts/{SID}"
         app.router.add_post(f"{account}/Messages.json", self._message)
+        app.router.add_get(f"{account}/Messages.json", self._list)
         app.router.add_post(f"{account}/Calls.json", self._call)
         app.router.add_post(f"{account}/Calls/{{sid}}.json", self._update)
         return app
@@ -48,6 +51,21 @@ class PhoneCompany:
             return failed
         self.messages.append(await form(request))
         return web.json_response({"sid": f"SM{len(self.messages)}", "status": "queued"}, status=201)
+
+    async def _list(self, request: web.Request) -> web.Response:
+        if (failed := await self._fail(request)) is not None:
+            return failed
+        query = dict(request.query)
+        self.asked.append(query)
+        size, number = int(query["PageSize"]), int(query.get("Page", 0))
+        following = (number + 1) * size
+        uri = request.rel_url.update_query({"Page": str(number + 1)})
+        return web.json_response(
+            {
+                "messages": self.inbox[number * size : following],
+                "next_page_uri": str(uri) if following < len(self.inbox) else None,
+            }
+        )
 
     async def _call(self, request: web.Request) -> web.Response:
         if (failed := await self._fail(request)) is not None:

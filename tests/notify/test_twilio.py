@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from structlog.testing import capture_logs
 
 from engine.models import DeliveryKind, Method, Outcome, Rejected, Retry, Sent, Throttled
 from engine.notify import twilio_errors
-from engine.notify.twilio import TwilioTransport
+from engine.notify.twilio import InboundText, TwilioTransport
 from tests.notify.phone_company import SID, TOKEN, Fault, PhoneCompany, serving
 from tests.notify.values import NOW, NUMBER, page, told
 
@@ -247,3 +248,70 @@ async def test_it_can_be_closed_twice_and_used_again() -> None:
         await transport.close()
         await transport.send(page())
     assert len(company.messages) == 2
+
+
+def text(sid: str, at: datetime = NOW, direction: str = "inbound", body: str = "4") -> dict[str, str]:
+    """A message as Twilio lists it."""
+    sent = format_datetime(at)
+    return {
+        "sid": sid,
+        "from": NUMBER,
+        "to": FROM,
+        "body": body,
+        "direction": direction,
+        "date_sent": sent,
+        "date_created": sent,
+    }
+
+
+async def test_inbound_messages_are_listed_oldest_first() -> None:
+    """Only what was sent to our number since then, whatever else the list holds."""
+    since = NOW - timedelta(minutes=10)
+    async with phones() as (company, transport):
+        company.inbox = [
+            text("SM4", NOW, body="6"),
+            text("SM3", NOW),
+            text("SM2", direction="outbound-api"),
+            {**text("SM1"), "date_sent": "yesterday", "date_created": "yesterday"},
+            text("SM0", since - timedelta(hours=3)),
+        ]
+        found = await transport.inbound(since)
+    assert found == [InboundText("SM3", NUMBER, "4", NOW), InboundText("SM4", NUMBER, "6", NOW)]
+    (query,) = company.asked
+    assert (query["To"], query["PageSize"]) == (FROM, "50")
+    assert query["DateSent>"].startswith(since.strftime("%Y-%m-%dT%H:%M:%S"))
+
+
+async def test_a_flood_of_messages_hides_no_reply() -> None:
+    """Further pages are read, up to a limit."""
+    async with phones() as (company, transport):
+        company.inbox = [text(f"SM{n}") for n in range(500)]
+        found = await transport.inbound(NOW - timedelta(minutes=10))
+    assert [each.sid for each in found] == [f"SM{n}" for n in reversed(range(200))]
+    assert len(company.asked) == 4
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(401, 20003), Fault(500), Fault(200, body="<html>"), Fault(200, body="[]"), Fault(hang=True)],
+)
+async def test_what_twilio_cannot_say_is_nothing(fault: Fault) -> None:
+    """An outage is an empty list and one line in the log, however often one looks; then it works again."""
+    async with phones(timeout=timedelta(milliseconds=200)) as (company, transport):
+        company.inbox, company.faults = [text("SM1")], [fault, fault]
+        with capture_logs() as logs:
+            assert [await transport.inbound(NOW) for _ in range(2)] == [[], []]
+        assert len(await transport.inbound(NOW)) == 1
+    assert [entry["event"] for entry in logs] == ["twilio.inbound_failed"]
+    assert NUMBER not in str(logs)
+
+
+async def test_an_answer_is_sent_once() -> None:
+    """No callback and no second try; a failure is a line in the log."""
+    async with phones(public_url=PUBLIC) as (company, transport):
+        assert await transport.reply(NUMBER, "#42 acknowledged")
+        company.faults = [Fault(500)]
+        with capture_logs() as logs:
+            assert not await transport.reply(NUMBER, "#42 acknowledged")
+    assert company.messages == [{"To": NUMBER, "From": FROM, "Body": "#42 acknowledged"}]
+    assert [entry["event"] for entry in logs] == ["twilio.reply_failed"]

@@ -207,14 +207,14 @@ async def test_a_proxy_that_redirects_is_told(store: Database, setup: Setup) -> 
     assert found["public URL"] == "answers 302, which is not Midwatch"
 
 
-async def test_replies_to_texts_need_a_public_url(store: Database, setup: Setup, healthy: str) -> None:
+async def test_keypresses_need_a_public_url(store: Database, setup: Setup, healthy: str) -> None:
     """Twilio without a URL is half of it; with one, where the number must point is said."""
     async with SandboxServer() as sandbox:
         without = await findings(store, **TWILIO, twilio_api_url=sandbox.url)
         having = await findings(store, **TWILIO, twilio_api_url=sandbox.url, public_url=healthy)
     (half,) = [finding for finding in without if finding.about == "Twilio" and finding.advice]
     assert half.level is Level.WARNING
-    assert half.text == "SMS replies and keypresses cannot reach Midwatch; pages say so"
+    assert half.text == "no keypress can reach Midwatch: calls say so, and SMS replies are fetched every 5 s"
     assert "MIDWATCH_PUBLIC_URL" in half.advice
     assert [finding.level for finding in having if finding.about == "Twilio"] == [Level.OK, Level.OK]
     assert f"{healthy}/webhooks/twilio/sms" in str(having)
