@@ -13,10 +13,10 @@ help:  ## what there is
 demo: $(VENV)/.run  ## try Midwatch here: PORT=8080, FRESH=1 to start over
 	@$(BIN)/midwatch demo --port $(PORT) $(if $(FRESH),--fresh)
 
-test: $(VENV)/.test  ## all tests, on SQLite and on a throwaway PostgreSQL
-	@$(BIN)/python -m pytest -q -n auto $(TESTS)
+test: $(VENV)/.test  ## the tests, on SQLite and on a throwaway PostgreSQL
+	@$(BIN)/python -m pytest -q -n auto -m "not slow" $(TESTS)
 
-check: $(VENV)/.check  ## what CI decides by: format, lint, types, imports, tests
+check: $(VENV)/.check  ## what CI decides by: format, lint, types, imports, every test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy

@@ -19,9 +19,10 @@ from tests.fakes import FakeClock
 from tests.servers import database_url, new_database, run_on_server, throwaway_postgresql
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True)
 def plain_logs() -> None:
-    """One line each: drawing a traceback with the values of its variables takes a second."""
+    """One line each, whatever the test before has set up: drawing a traceback with the values of its
+    variables takes a second."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -38,7 +38,8 @@ class AppriseTransport:
         asset = AppriseAsset(allow_templates=False, app_id="Midwatch", app_desc="Midwatch")
         service = Apprise(asset=asset)
         # In a thread: the first time, apprise loads all its services, and that takes seconds.
-        for url in page.address.split():
+        urls = page.address.split()
+        for url in urls or [""]:
             if not await asyncio.to_thread(service.add, with_timeouts(url)):
                 return Rejected("not a URL that apprise knows")
         try:

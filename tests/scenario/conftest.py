@@ -25,3 +25,15 @@ async def pager(any_database_url: str, clock: FakeClock) -> AsyncIterator[Pager]
 async def receiving(database: Database, clock: FakeClock) -> Receiving:
     """A Receiver alone, for one service without a policy."""
     return await Receiving.start(database, clock)
+
+
+ALWAYS_ON_BOTH = ("test_main_job", "races", "test_worker_poison")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Stories are told on SQLite; CI (`make check`) tells them on PostgreSQL too. The statements they
+    run are tested on both always, in tests/store, and so are the races."""
+    for item in items:
+        own = "tests/scenario/" in item.nodeid
+        if own and "postgresql" in item.nodeid and not any(word in item.nodeid for word in ALWAYS_ON_BOTH):
+            item.add_marker(pytest.mark.slow)
