@@ -92,14 +92,14 @@ async def _post(session: aiohttp.ClientSession, base: str, key: str, raw: bytes)
 def _seen(sandbox: SandboxServer, title: str) -> int:
     """How many messages with this title arrived: the card and the DM are two."""
     posts = sandbox.ledger.calls("chat.postMessage", ok=True)
-    return sum(title in json.dumps(call.arguments, default=str) for call in posts)
+    return sum(title in json.dumps(call.args, default=str) for call in posts)
 
 
 async def _measure(sandbox: SandboxServer, base: str, names: itertools.count[int]) -> list[float]:
     latencies = []
     async with aiohttp.ClientSession() as session:
         for _ in range(INCIDENTS):
-            title = f"measured {next(names)}"
+            title = f"measured {next(names):03d}"
             raw = body(title).replace(b"p99 > 2s", title.encode())
             began = time.perf_counter()
             await _post(session, base, "measured-key", raw)
@@ -139,7 +139,7 @@ async def run(directory: Path, url: str) -> list[tuple[str, list[float]]]:
 async def _measure_once(sandbox: SandboxServer, base: str, names: itertools.count[int]) -> None:
     """The first page opens connections and DM channels; it is not measured."""
     async with aiohttp.ClientSession() as session:
-        title = f"warm {next(names)}"
+        title = f"warm {next(names):03d}"
         await _post(session, base, "measured-key", body(title).replace(b"p99 > 2s", title.encode()))
         await sandbox.until(lambda: _seen(sandbox, title) >= 2, within_s=30)
     await asyncio.sleep(APART)
