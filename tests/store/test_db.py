@@ -116,3 +116,14 @@ async def test_concurrent_counts_are_all_kept(database: Database) -> None:
     await asyncio.gather(*(database.write(unit) for _ in range(30)))
     async with database.snapshot() as tx:
         assert await tx.scalar(sa.select(schema.counters.c.value)) == 30
+
+
+async def test_any_of_finds_rows_by_their_index(database: Database) -> None:
+    """A look-up by ids reads those rows and not the table, on SQLite too."""
+    if not database.is_sqlite:
+        return  # PostgreSQL plans by the size of the table; the condition is the same text
+    statement = sa.select(schema.incidents.c.id).where(any_of(schema.incidents.c.id, [1, 2]))
+    async with database.snapshot() as tx:
+        compiled = statement.compile(dialect=tx.dialect)
+        plan = await tx.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", ("[1, 2]",))
+        assert any("SEARCH incidents" in str(row) for row in plan)
