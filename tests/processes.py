@@ -63,7 +63,7 @@ async def midwatch(
             process.kill()
             await process.wait()
         # Why: the transport of the pipe is closed by a callback that the loop has yet to run.
-        process._transport.close()  # type: ignore[attr-defined]
+        process._transport.close()  # type: ignore[attr-defined]  # asyncio has no public way to close it
 
 
 def free_pair() -> int:

@@ -52,7 +52,7 @@ async def test_arming_after_the_commit_is_caught(
         result = await transact(self, unit)
         todo = list(waiting)
         if todo:
-            await self._transact_plainly(todo)  # type: ignore[attr-defined]
+            await self._transact_plainly(todo)  # type: ignore[attr-defined]  # the mutant hangs it on itself
         return result
 
     monkeypatch.setattr(timers, "arm", arm_later)

@@ -146,7 +146,7 @@ class World:
         await self.pager.start()
         await self.pager.app.database.write(_forget)
         self.pager.transports = {
-            method: Provider(frozenset({method}), method.value, self)  # type: ignore[misc]
+            method: Provider(frozenset({method}), method.value, self)  # type: ignore[misc]  # the comprehension hides its type
             for method in (Method.SLACK, Method.SMS, Method.URL, Method.CHANNEL)
         }
         await self.restart()

@@ -182,7 +182,7 @@ async def test_it_outlives_a_locked_sqlite_file(sqlite_url: str, monkeypatch: py
             failed.set()
             raise
 
-    recorder.handle = watched  # type: ignore[method-assign]
+    recorder.handle = watched  # type: ignore[method-assign]  # watched from outside
     lane = Lane(LaneName.DELIVER, recorder, database, CLOCK)
     task = asyncio.create_task(lane.run())
     await asyncio.wait_for(failed.wait(), PATIENCE)
