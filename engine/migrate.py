@@ -1,10 +1,13 @@
-"""Brings a database to the newest schema, one process at a time.
+"""Brings a database to the newest schema, one process at a time; says who may work on a newer one.
 
-Never runs on its own: `midwatch run` and `midwatch migrate` ask for it.
+Never runs on its own: `midwatch run` and `midwatch migrate` ask for it. Never goes back: a schema
+that a newer version made stays as it is.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Final
 
@@ -16,7 +19,9 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from engine.db import Database
+from engine.db import Database, Tx
+from engine.errors import MidwatchError
+from engine.store import marks
 
 log = structlog.get_logger(__name__)
 
@@ -30,31 +35,86 @@ def _config() -> Config:
     return config
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where this version stands on the schema that it found."""
+
+    revision: str | None  # None: an empty database
+    newer: bool = False  # a later version made it
+    allowed: bool = True  # and says that this one may go on
+
+    @property
+    def current(self) -> bool:
+        """There is nothing to migrate, and this version may work."""
+        return self.allowed and (self.newer or self.revision == newest())
+
+    @property
+    def refusal(self) -> str:
+        return (
+            f"A newer version of Midwatch has changed the database (to revision {self.revision}), and this "
+            f"version ({newest()}) may no longer work on it. Upgrade Midwatch here, and start it again."
+        )
+
+
+async def standing(tx: Tx) -> Standing:
+    """Two small reads: a running process asks every few seconds."""
+    revision = await tx.run_sync(_current)
+    if revision is None or revision in _known():
+        return Standing(revision)
+    mark = await marks.mark(tx)
+    return Standing(revision, newer=True, allowed=mark is not None and mark.oldest <= generation())
+
+
 async def upgrade(database: Database) -> tuple[str | None, str]:
-    """Migrate to the newest revision; returns the one before and the one after."""
+    """Migrate to the newest revision; returns the one before and the one after.
+
+    A schema of a newer version is left as it is, if that version lets this one work on it; if not,
+    this raises.
+    """
     async with database.writer_engine.begin() as tx:
         await _lock(tx, database)
-        before = await tx.run_sync(_current)
+        found = await standing(tx)
+        if not found.allowed:
+            raise MidwatchError(found.refusal)
+        if found.newer and found.revision is not None:
+            log.warning("schema.newer", revision=found.revision, ours=newest())
+            return found.revision, found.revision
         await tx.run_sync(_upgrade)
-        after = newest()
-    if before != after:
-        log.info("schema.migrated", before=before, after=after)
-    return before, after
+    if found.revision != newest():
+        log.info("schema.migrated", before=found.revision, after=newest())
+    return found.revision, newest()
+
+
+async def look(database: Database) -> Standing:
+    """Where this version stands now."""
+    async with database.snapshot() as tx:
+        return await standing(tx)
 
 
 async def current(database: Database) -> str | None:
     """The revision that the database is at; None for an empty one."""
-    async with database.snapshot() as tx:
-        return await tx.run_sync(_current)
+    return (await look(database)).revision
 
 
 async def is_current(database: Database) -> bool:
-    return await current(database) == newest()
+    return (await look(database)).current
 
 
+@cache
 def newest() -> str:
     """The revision that this version of Midwatch works on."""
     return str(ScriptDirectory.from_config(_config()).get_current_head())
+
+
+def generation() -> int:
+    """This version, as schema marks name it: the number of its newest revision."""
+    return int(newest())
+
+
+@cache
+def _known() -> frozenset[str]:
+    scripts = ScriptDirectory.from_config(_config()).walk_revisions()
+    return frozenset(script.revision for script in scripts)
 
 
 async def _lock(tx: AsyncConnection, database: Database) -> None:

@@ -574,3 +574,14 @@ inbound = Table(
     _at("at", nullable=False),
 )
 Index("ix_inbound_at", inbound.c.at)
+
+# --- the schema itself ---------------------------------------------------------------------------
+
+schema_mark = Table(
+    "schema_mark",  # one row, written by every migration
+    metadata,
+    Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    _text("revision"),
+    _int("oldest", default=None),  # the oldest version that may still work here, by its newest revision
+    sa.CheckConstraint("id = 1", name="one_row"),
+)

@@ -17,7 +17,7 @@ from bot.settings import Settings, load
 from engine.clock import Clock, SystemClock
 from engine.db import Database
 from engine.errors import MidwatchError
-from engine.migrate import current, newest, upgrade
+from engine.migrate import look, upgrade
 from engine.models import Actor, Via
 from engine.nudge import Nudge
 from engine.pager.respond import Calls, Responder
@@ -52,11 +52,13 @@ async def opened() -> AsyncIterator[Opened]:
 
 async def _have_tables(database: Database) -> None:
     """Make them where there are none; old ones are for `migrate`, since others may be working on them."""
-    revision = await current(database)
-    if revision is None:
+    found = await look(database)
+    if not found.allowed:
+        raise MidwatchError(found.refusal)
+    if found.revision is None:
         await upgrade(database)
-    elif revision != newest():
-        raise MidwatchError("The database is of another version of Midwatch. Run: midwatch migrate")
+    elif not found.current:
+        raise MidwatchError("The database is of an older version of Midwatch. Run: midwatch migrate")
 
 
 def _engine(settings: Settings, clock: Clock, database: Database) -> Opened:
