@@ -72,6 +72,11 @@ slack_up = Gauge("midwatch_slack_up", "1 while Slack is connected", registry=REG
 loop_tick = Gauge(
     "midwatch_loop_last_tick_seconds", "When a loop last ticked, Unix time", ["loop"], registry=REGISTRY
 )
+worker_silent_seconds = Gauge(
+    "midwatch_worker_silent_seconds",
+    "For how long no worker of any process has ticked, as this process sees it",
+    registry=REGISTRY,
+)
 audit_findings = Gauge(
     "midwatch_audit_findings", "Broken invariants found by the last audit", ["invariant"], registry=REGISTRY
 )
