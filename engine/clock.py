@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
@@ -31,8 +32,28 @@ def monotonic() -> float:
     return time.monotonic()
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The machine's clocks at one moment; the seconds count from anywhere."""
+
+    wall: datetime
+    monotonic: float  # stands still while the host sleeps, where the system says so
+    up: float  # goes on while the host sleeps
+
+
+def read() -> Reading:
+    """Every clock there is, for whoever compares them."""
+    boot: int | None = getattr(time, "CLOCK_BOOTTIME", None)  # Linux has it
+    up = time.monotonic() if boot is None else time.clock_gettime(boot)
+    return Reading(datetime.now(UTC), time.monotonic(), up)
+
+
 class SystemClock:
-    """The machine's clock, which never goes back: set back an hour, an hour of pages would wait."""
+    """The machine's clock, which never goes back: set back an hour, an hour of pages would wait.
+
+    Set back, it goes on from the last instant that anybody saw, at the pace of the monotonic clock,
+    until the machine's has caught up: what is due in a minute fires in a minute, not in an hour.
+    """
 
     def __init__(self) -> None:
         self._last = datetime.now(UTC)
@@ -50,6 +71,10 @@ class SystemClock:
         self._behind = behind
         self._last, self._last_monotonic = now, mono
         return now
+
+    def go_on_from(self, seen: datetime) -> None:
+        """Somebody saw `seen` on this clock, before a restart perhaps: it does not go back behind it."""
+        self._last, self._last_monotonic = max(self.now(), seen), monotonic()
 
     async def sleep_until(self, when: datetime) -> None:
         await asyncio.sleep(max(0.0, (when - self.now()).total_seconds()))
