@@ -10,7 +10,7 @@ import os
 import socket
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
@@ -20,6 +20,8 @@ import structlog
 from aiohttp.web import Application, AppRunner, TCPSite
 
 from bot.inbox import Inbox
+from bot.lookout import Lookout
+from bot.outcry import Outcry
 from bot.settings import Settings
 from bot.slack.face import Slack
 from bot.sms_poll import SmsPoll
@@ -78,11 +80,19 @@ class App:
     sweeps: Sweeps
     slack: Slack | None
     sms_poll: SmsPoll | None
+    outcry: Outcry
     web: Application
     only: Role | None = None
+    lookout: Lookout = field(init=False)
     _runner: AppRunner | None = None
+    _working: bool = False
+
+    def __post_init__(self) -> None:
+        working = self._all_loops_tick if self.only in {None, Role.WORKER} else None
+        self.lookout = Lookout(self.database, self.clock, self.outcry, self.retire, working)
 
     async def start(self) -> None:
+        self._working = True
         await self.nudge.start()
         if self.only in {None, Role.WORKER}:
             await self.worker.start()
@@ -95,6 +105,7 @@ class App:
             await TCPSite(self._runner, self.settings.host, self.settings.port).start()
         if self.slack is not None and self.only in {None, Role.SLACK}:
             await self.slack.start()
+        self.lookout.start()
         _calm_the_collector()
         log.info(
             "midwatch.started", only=self.only, database="sqlite" if self.database.is_sqlite else "postgresql"
@@ -102,19 +113,34 @@ class App:
 
     async def stop(self) -> None:
         """In phases: hear nothing new, finish what is held, close."""
+        await self.lookout.stop()
         if self._runner is not None:
             await self._runner.cleanup()
+        await self._stop_working()
+        await self.receiver.stop()
+        await self.transports.close()
+        await self.nudge.stop()
+        await self.database.close()
+        log.info("midwatch.stopped")
+
+    async def retire(self, _why: str) -> None:
+        """Work no more, and take nothing more; the web stays up, unready, and says why."""
+        await self._stop_working()
+        self.database.bar()
+
+    async def _stop_working(self) -> None:
+        if not self._working:
+            return
+        self._working = False
         if self.slack is not None:
             await self.slack.stop()
         if self.sms_poll is not None:
             await self.sms_poll.stop()
         self.sweeps.stop()
-        await self.receiver.stop()
         await self.worker.stop()
-        await self.transports.close()
-        await self.nudge.stop()
-        await self.database.close()
-        log.info("midwatch.stopped")
+
+    def _all_loops_tick(self) -> bool:
+        return not self.sweeps.silent_loops()
 
     async def advance(self, to: datetime) -> int:
         """Move the demo's clock while nothing is in flight, then work what that makes due."""
@@ -122,7 +148,9 @@ class App:
             raise TypeError("only a demo's clock can be moved")
         async with self.worker.paused():
             self.clock.move_to(to)
-        return await self.worker.run_due()
+        worked = await self.worker.run_due()
+        await self.lookout.tick()  # by the new time, or the last one would look an age ago
+        return worked
 
     async def next_due(self) -> datetime | None:
         async with self.database.snapshot() as tx:
@@ -134,6 +162,8 @@ class App:
         lanes = {lane.name.value: round(monotonic() - lane.ticked_at, 1) for lane in self.worker.lanes}
         if self.sms_poll is not None:
             lanes["sms_replies"] = round(monotonic() - self.sms_poll.ticked_at, 1)
+        lanes["lookout"] = round(monotonic() - self.lookout.ticked_at, 1)
+        silent = self.lookout.silent
         slack = self.slack.health if self.slack is not None else None
         metrics.slack_up.set(1 if slack is not None and slack.state == "up" else 0)
         return {
@@ -141,6 +171,8 @@ class App:
             "now": now.isoformat(),
             "database": "sqlite" if self.database.is_sqlite else "postgresql",
             "slack": {"state": slack.state.value, "since": slack.since.isoformat()} if slack else None,
+            "workers": "working" if silent is None else f"none has ticked for {silent.total_seconds():.0f} s",
+            "retired": self.lookout.retired or None,
             "seconds_since_tick": lanes,
             "providers_down": sorted(self.pipeline.breakers.opened(now)),
         }
@@ -194,6 +226,7 @@ def build(
         sweeps=Sweeps(database, clock, nudge, worker, heartbeat_url=settings.heartbeat_url),
         slack=slack,
         sms_poll=None if settings.public_url else _sms_poll(database, clock, made, inbox),
+        outcry=Outcry(used, settings.ops_channel, settings.fallback_urls),
         web=Application(),
         only=only,
     )

@@ -75,6 +75,11 @@ class Database:
         # Why a turnstile: SQLite has one writer. Waiting in its busy handler is neither fair nor
         # ranked; waiting here lets an ack pass a storm.
         self._turnstile = Turnstile(len(Writer)) if self.is_sqlite else None
+        self.barred = False
+
+    def bar(self) -> None:
+        """From now on every write is Unavailable: this process is too old for the schema."""
+        self.barred = True
 
     @property
     def writer_engine(self) -> AsyncEngine:
@@ -86,6 +91,8 @@ class Database:
         The unit must be idempotent: a deadlock or a lost connection before the commit runs it
         again. Raises Unavailable when the database cannot take it now.
         """
+        if self.barred:
+            raise Unavailable
         task = asyncio.ensure_future(self._write(unit, rank))
         return await finish(task)
 

@@ -26,6 +26,7 @@ from bot.commands.stopping import stop_signal
 from bot.logs import set_up_logs
 from bot.secret_key import FILE, with_secret_key
 from bot.settings import Settings
+from bot.sole import sole_process
 from engine.clock import MovableClock, SystemClock
 from engine.config.parse import parse_config
 from engine.errors import BadInput, MidwatchError
@@ -140,13 +141,14 @@ async def _serve(ground: Ground) -> None:
 
 @asynccontextmanager
 async def _midwatch(app: App) -> AsyncIterator[None]:
-    try:
-        await upgrade(app.database)
-        await _populate(app)
-        await app.start()
-        yield
-    finally:
-        await app.stop()
+    with sole_process(app.database):
+        try:
+            await upgrade(app.database)
+            await _populate(app)
+            await app.start()
+            yield
+        finally:
+            await app.stop()
 
 
 async def _populate(app: App) -> None:

@@ -16,10 +16,11 @@ from bot.commands.stopping import stop_signal
 from bot.logs import set_up_logs
 from bot.secret_key import with_secret_key
 from bot.settings import Settings, load
+from bot.sole import sole_process
 from engine.clock import SystemClock
 from engine.db import Database
 from engine.errors import MidwatchError
-from engine.migrate import current, newest, upgrade
+from engine.migrate import look, upgrade
 
 
 async def run(*, only: Role | None = None) -> None:
@@ -33,7 +34,7 @@ async def run(*, only: Role | None = None) -> None:
     settings = with_secret_key(load(os.environ), note)
     set_up_logs()
     app = build(settings, SystemClock(), only=only)
-    with stop_signal() as stop:
+    with stop_signal() as stop, sole_process(app.database):
         try:
             await upgrade(app.database)
             await app.setup.mark_admins()
@@ -57,7 +58,10 @@ async def migrate(*, check: Annotated[bool, Parameter(negative=())] = False) -> 
         if not check:
             await upgrade(database)
             return say("The database is up to date.")
-        if await current(database) != newest():
+        found = await look(database)
+        if not found.allowed:
+            raise MidwatchError(found.refusal)
+        if not found.current:
             raise MidwatchError("The database is not up to date. Run: midwatch migrate")
         return say("The database is up to date.")
     finally:
