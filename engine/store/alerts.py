@@ -10,7 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.db import Tx, any_of, upsert
+from engine.bulk import Insert, ReturningInsert, insert_many
+from engine.db import Tx, any_of
 from engine.models import Alert, AlertStatus, Link, Severity, Urgency
 from engine.schema import OPEN, alerts
 from engine.store.dedup_keys import Key
@@ -119,13 +120,9 @@ async def insert(tx: Tx, org_id: int, new: Sequence[NewAlert], now: datetime) ->
     """Insert; a key whose alert another transaction opened meanwhile is missing from the answer."""
     if not new:
         return {}
-    statement = (
-        upsert(tx, alerts)
-        .on_conflict_do_nothing(index_elements=["org_id", "service_id", "dedup_key"], index_where=OPEN)
-        .returning(alerts.c.id, alerts.c.service_id, alerts.c.dedup_key)
-    )
-    rows = await tx.execute(
-        statement,
+    rows = await insert_many(
+        tx,
+        alerts,
         [
             {
                 "org_id": org_id,
@@ -147,8 +144,15 @@ async def insert(tx: Tx, org_id: int, new: Sequence[NewAlert], now: datetime) ->
             }
             for one in new
         ],
+        _unless_open,
     )
     return {(row.service_id, row.dedup_key): row.id for row in rows}
+
+
+def _unless_open(insert: Insert) -> ReturningInsert[Any]:
+    key = ["org_id", "service_id", "dedup_key"]
+    insert = insert.on_conflict_do_nothing(index_elements=key, index_where=OPEN)
+    return insert.returning(alerts.c.id, alerts.c.service_id, alerts.c.dedup_key)
 
 
 def _held(org_id: int, of: sa.ColumnElement[bool]) -> sa.CTE:

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from engine.bulk import update_many
 from engine.db import Tx, upsert
 from engine.schema import counters, incidents
 
@@ -86,10 +87,5 @@ async def number(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, int]:
     )
     first = int(last or 0) - len(ids) + 1
     numbers = {one: first + index for index, one in enumerate(sorted(ids))}
-    await tx.execute(
-        sa.update(incidents)
-        .where(incidents.c.id == sa.bindparam("of_id"))
-        .values(number=sa.bindparam("new_number", type_=sa.Integer)),
-        [{"of_id": one, "new_number": given} for one, given in numbers.items()],
-    )
+    await update_many(tx, incidents, [{"id": one, "number": given} for one, given in numbers.items()])
     return numbers

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 
-from engine.db import Tx, upsert
+from engine.bulk import Insert, ReturningInsert, insert_many
+from engine.db import Tx
 from engine.schema import dedup_keys
 
 Key = tuple[int, str]  # service id, dedup key
@@ -35,15 +37,20 @@ async def lock(tx: Tx, org_id: int, keys: Sequence[Key]) -> dict[Key, DedupKey]:
     """Make and lock the rows of these keys, sorted, so that no two batches wait for each other."""
     if not keys:
         return {}
-    statement = upsert(tx, dedup_keys)
-    rows = await tx.execute(
-        statement.on_conflict_do_update(
-            index_elements=["org_id", "service_id", "dedup_key"],
-            set_={"org_id": statement.excluded.org_id},  # changes nothing, and so takes the lock
-        ).returning(dedup_keys),
-        [{"org_id": org_id, "service_id": s, "dedup_key": k} for s, k in sorted(keys)],
-    )
-    return {(row.service_id, row.dedup_key): DedupKey(*row[1:]) for row in rows}
+    wanted = [{"org_id": org_id, "service_id": s, "dedup_key": k} for s, k in sorted(keys)]
+    rows = await insert_many(tx, dedup_keys, wanted, _locked)
+    return {(row.service_id, row.dedup_key): _key(row) for row in rows}
+
+
+def _key(row: Any) -> DedupKey:
+    return DedupKey(*row[1:])
+
+
+def _locked(insert: Insert) -> ReturningInsert[Any]:
+    return insert.on_conflict_do_update(
+        index_elements=["org_id", "service_id", "dedup_key"],
+        set_={"org_id": insert.excluded.org_id},  # changes nothing, and so takes the lock
+    ).returning(dedup_keys)
 
 
 async def remember(tx: Tx, org_id: int, ended: Sequence[DedupKey]) -> None:

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from engine.db import Tx, any_of, upsert
+from engine.bulk import Insert, ReturningInsert, insert_many, update_many
+from engine.db import Tx, any_of
 from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method
 from engine.schema import attempts, contact_methods, deliveries, incidents
 
@@ -70,13 +71,9 @@ async def queue(tx: Tx, org_id: int, new: Sequence[NewDelivery], now: datetime) 
     unique = {one.idem_key: one for one in new}
     if not unique:
         return []
-    statement = (
-        upsert(tx, deliveries)
-        .on_conflict_do_nothing(index_elements=["org_id", "idem_key"])
-        .returning(deliveries.c.id, deliveries.c.due_at)
-    )
-    rows = await tx.execute(
-        statement,
+    rows = await insert_many(
+        tx,
+        deliveries,
         [
             {
                 "org_id": org_id,
@@ -98,8 +95,14 @@ async def queue(tx: Tx, org_id: int, new: Sequence[NewDelivery], now: datetime) 
             }
             for _, one in sorted(unique.items())
         ],
+        _unless_there,
     )
     return [(row.id, row.due_at) for row in rows]
+
+
+def _unless_there(insert: Insert) -> ReturningInsert[Any]:
+    insert = insert.on_conflict_do_nothing(index_elements=["org_id", "idem_key"])
+    return insert.returning(deliveries.c.id, deliveries.c.due_at)
 
 
 async def read(tx: Tx, ids: Sequence[int]) -> dict[int, Delivery]:
@@ -150,17 +153,9 @@ async def cancel(
     )
     found = [(row.id, row.incident_id) for row in rows]
     if found:
-        await tx.execute(
-            sa.update(deliveries)
-            .where(deliveries.c.id == sa.bindparam("of_id"), QUEUED)
-            .values(
-                status=DeliveryStatus.CANCELLED.value,
-                reason=reason,
-                ended_at=now,
-                cancelled_epoch=sa.bindparam("of_epoch", type_=sa.Integer),
-            ),
-            [{"of_id": one, "of_epoch": epochs[incident]} for one, incident in found],
-        )
+        cancelled = {"status": DeliveryStatus.CANCELLED.value, "reason": reason, "ended_at": now}
+        ended = [{"id": one, **cancelled, "cancelled_epoch": epochs[incident]} for one, incident in found]
+        await update_many(tx, deliveries, ended, QUEUED)
     return [one for one, _ in found]
 
 

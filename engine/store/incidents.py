@@ -9,7 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.db import Tx, any_of, upsert
+from engine.bulk import Insert, ReturningInsert, insert_many, update_many
+from engine.db import Tx, any_of
 from engine.directory import Target, TargetKind
 from engine.escalation.fate import Fate, Kept
 from engine.grouping import severity_weight
@@ -201,13 +202,14 @@ async def insert(tx: Tx, org_id: int, new: Sequence[NewIncident]) -> dict[tuple[
     """Insert; a group that another transaction opened meanwhile is missing from the answer."""
     if not new:
         return {}
-    statement = (
-        upsert(tx, incidents)
-        .on_conflict_do_nothing(index_elements=["org_id", "service_id", "group_key"], index_where=OPEN)
-        .returning(incidents.c.id, incidents.c.service_id, incidents.c.group_key)
-    )
-    rows = await tx.execute(statement, [_columns(org_id, one) for one in new])
+    rows = await insert_many(tx, incidents, [_columns(org_id, one) for one in new], _unless_open)
     return {(row.service_id, row.group_key): row.id for row in rows}
+
+
+def _unless_open(insert: Insert) -> ReturningInsert[Any]:
+    key = ["org_id", "service_id", "group_key"]
+    insert = insert.on_conflict_do_nothing(index_elements=key, index_where=OPEN)
+    return insert.returning(incidents.c.id, incidents.c.service_id, incidents.c.group_key)
 
 
 def _columns(org_id: int, new: NewIncident) -> dict[str, Any]:
@@ -229,13 +231,9 @@ def _columns(org_id: int, new: NewIncident) -> dict[str, Any]:
 
 
 async def save_fates(tx: Tx, changed: Iterable[Incident]) -> None:
-    rows = [{"of_id": one.id, **fate_columns(one.fate)} for one in changed]
+    rows = [{"id": one.id, **fate_columns(one.fate)} for one in changed]
     if rows:
-        columns = {
-            name: sa.bindparam(name, type_=incidents.c[name].type) for name in rows[0] if name != "of_id"
-        }
-        statement = sa.update(incidents).where(incidents.c.id == sa.bindparam("of_id")).values(columns)
-        await tx.execute(statement, rows)
+        await update_many(tx, incidents, rows)
 
 
 def sealed_key(group_key: str, incident_id: int) -> str:
@@ -246,23 +244,15 @@ def sealed_key(group_key: str, incident_id: int) -> str:
 async def seal(tx: Tx, sealed: Sequence[Incident]) -> None:
     """Free the group keys of open incidents that no new alert may join any more."""
     if sealed:
-        await tx.execute(
-            sa.update(incidents)
-            .where(incidents.c.id == sa.bindparam("of_id"))
-            .values(group_key=sa.bindparam("new_key", type_=sa.Text)),
-            [{"of_id": one.id, "new_key": sealed_key(one.group_key, one.id)} for one in sealed],
-        )
+        rows = [{"id": one.id, "group_key": sealed_key(one.group_key, one.id)} for one in sealed]
+        await update_many(tx, incidents, rows)
 
 
 async def set_policy(tx: Tx, versions: dict[int, int]) -> None:
     """Remember the policy version that each incident walks."""
     if versions:
-        statement = (
-            sa.update(incidents)
-            .where(incidents.c.id == sa.bindparam("of_id"))
-            .values(policy_version_id=sa.bindparam("version"))
-        )
-        await tx.execute(statement, [{"of_id": i, "version": v} for i, v in sorted(versions.items())])
+        rows = [{"id": one, "policy_version_id": version} for one, version in versions.items()]
+        await update_many(tx, incidents, rows)
 
 
 async def paged(tx: Tx, incident_id: int, now: datetime) -> None:

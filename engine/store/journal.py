@@ -12,6 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from engine.bulk import insert_many
 from engine.db import Tx, any_of, upsert
 from engine.models import Actor, TimelineEntry
 from engine.schema import events, inbound, timeline
@@ -35,8 +36,9 @@ class EventRow:
 
 async def append_events(tx: Tx, org_id: int, rows: Sequence[EventRow], now: datetime) -> None:
     if rows:
-        await tx.execute(
-            sa.insert(events),
+        await insert_many(
+            tx,
+            events,
             [
                 {
                     "org_id": org_id,
@@ -73,8 +75,9 @@ class TimelineRow:
 
 async def append_timeline(tx: Tx, org_id: int, rows: Sequence[TimelineRow], now: datetime) -> None:
     if rows:
-        await tx.execute(
-            sa.insert(timeline),
+        await insert_many(
+            tx,
+            timeline,
             [
                 {
                     "org_id": org_id,

@@ -12,7 +12,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.db import Tx, any_of, upsert
+from engine.bulk import Insert, insert_many
+from engine.db import Tx, any_of
 from engine.models import LaneName, Rank, Timer, TimerKind
 from engine.schema import timers
 
@@ -80,20 +81,15 @@ async def arm(tx: Tx, org_id: int, armings: Iterable[Arming]) -> None:
     )
     if not rows:
         return
-    statement = upsert(tx, timers)
-    new = statement.excluded
-    await tx.execute(
-        statement.on_conflict_do_update(
-            index_elements=["org_id", "kind", "subject_id"],
-            # A lease in force stays: whoever holds it sees at its end that `rev` has moved on.
-            set_={
-                "due_at": new.due_at,
-                "epoch": new.epoch,
-                "rank": new.rank,
-                "rev": timers.c.rev + 1,
-            },
-        ),
-        rows,
+    await insert_many(tx, timers, rows, _armed_again)
+
+
+def _armed_again(insert: Insert) -> sa.Insert:
+    new = insert.excluded
+    return insert.on_conflict_do_update(
+        index_elements=["org_id", "kind", "subject_id"],
+        # A lease in force stays: whoever holds it sees at its end that `rev` has moved on.
+        set_={"due_at": new.due_at, "epoch": new.epoch, "rank": new.rank, "rev": timers.c.rev + 1},
     )
 
 

@@ -1,0 +1,111 @@
+"""Many rows in one statement: an INSERT or UPDATE that takes them from its parameters.
+
+A row costs a statement far less when it is bound as part of a column than by itself. Knows no table
+and decides nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningInsert
+
+from engine.db import Tx
+
+__all__ = ["Insert", "ReturningInsert", "insert_many", "update_many"]
+
+Row: TypeAlias = Mapping[str, Any]
+Insert: TypeAlias = postgresql.Insert | sqlite.Insert
+Finish: TypeAlias = Callable[[Insert], sa.Insert | ReturningInsert[Any]]
+
+ALWAYS: Final = sa.text("1 = 1")
+
+
+def _plain(insert: Insert) -> Insert:
+    return insert
+
+
+async def insert_many(
+    tx: Tx, table: sa.Table, rows: Sequence[Row], finish: Finish = _plain
+) -> sa.CursorResult[Any]:
+    """Insert in the order of `rows`, which all have the columns of the first.
+
+    `finish` adds ON CONFLICT and RETURNING: a function of a module, because the statement is made
+    once for each.
+    """
+    columns = tuple(rows[0])
+    statement = _insert(tx.dialect.name, table, columns, finish)
+    result: sa.CursorResult[Any] = await tx.execute(statement, _bound(tx.dialect, table, columns, rows))
+    return result
+
+
+async def update_many(
+    tx: Tx, table: sa.Table, rows: Sequence[Row], where: sa.ColumnElement[bool] | sa.TextClause = ALWAYS
+) -> int:
+    """Write the other columns of `rows` where `id` is theirs, and `where` holds (a constant of a
+    module); returns how many there were.
+
+    The caller holds the locks of these rows, or of the incident that owns them: they are updated in
+    no order.
+    """
+    columns = tuple(rows[0])
+    statement = _update(tx.dialect.name, table, columns, where)
+    result = await tx.execute(statement, _bound(tx.dialect, table, columns, rows))
+    return result.rowcount
+
+
+@lru_cache(maxsize=256)
+def _insert(dialect: str, table: sa.Table, columns: tuple[str, ...], finish: Finish) -> Any:
+    source = _source(dialect, table, columns)
+    # Why a WHERE: without one SQLite takes the ON of ON CONFLICT for a join.
+    taken = sa.select(*(source.c[name] for name in columns)).where(ALWAYS)
+    insert = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    return finish(insert.from_select(columns, taken))
+
+
+@lru_cache(maxsize=256)
+def _update(
+    dialect: str, table: sa.Table, columns: tuple[str, ...], where: sa.ColumnElement[bool] | sa.TextClause
+) -> sa.Update:
+    source = _source(dialect, table, columns)
+    changed = {name: source.c[name] for name in columns if name != "id"}
+    return sa.update(table).where(table.c.id == source.c.id, where).values(changed)
+
+
+def _source(dialect: str, table: sa.Table, columns: tuple[str, ...]) -> sa.FromClause:
+    """The rows as a table: arrays side by side on PostgreSQL, one JSON text on SQLite."""
+    if dialect == "sqlite":
+        each = sa.func.json_each(sa.bindparam("_rows", type_=sa.Text)).table_valued("value")
+        cells = [
+            sa.type_coerce(
+                sa.func.json_extract(each.c.value, sa.literal_column(f"'$[{place}]'")), table.c[name].type
+            ).label(name)
+            for place, name in enumerate(columns)
+        ]
+        return sa.select(*cells).subquery("rows_of")
+    arrays = [
+        # Why one dimension: a list in a JSON column would be taken for a second one.
+        sa.bindparam(f"_{name}", type_=postgresql.ARRAY(table.c[name].type, dimensions=1))
+        for name in columns
+    ]
+    typed: list[Any] = [sa.column(name, table.c[name].type) for name in columns]
+    return sa.func.unnest(*arrays).table_valued(*typed, name="rows_of").render_derived()
+
+
+def _bound(
+    dialect: sa.Dialect, table: sa.Table, columns: tuple[str, ...], rows: Sequence[Row]
+) -> dict[str, Any]:
+    if dialect.name != "sqlite":
+        return {f"_{name}": [row[name] for row in rows] for name in columns}
+    cells = [_cells(dialect, table.c[name], [row[name] for row in rows]) for name in columns]
+    return {"_rows": json.dumps(list(zip(*cells, strict=True)), ensure_ascii=False)}
+
+
+def _cells(dialect: sa.Dialect, column: sa.Column[Any], values: list[Any]) -> list[Any]:
+    processor = column.type.dialect_impl(dialect).bind_processor(dialect)
+    return values if processor is None else [processor(value) for value in values]
