@@ -327,7 +327,8 @@ class IncidentView:
     resolved_by: str | None = None
     resolved_via: Via | None = None
     snoozed_until: datetime | None = None
-    merged_into: int | None = None
+    held_until: datetime | None = None  # a maintenance window holds its next step until then
+    merged_into: int | None = None  # the number of the incident that goes on in its place
     next_step_at: datetime | None = None
     receipts: tuple[Attempt, ...] = ()
 

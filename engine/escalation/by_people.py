@@ -32,6 +32,7 @@ from engine.escalation.fate import (
     Resolve,
     Snooze,
     Unacknowledge,
+    Unmerge,
 )
 from engine.escalation.shapes import ago, heard, name_of, new_round, same, to
 from engine.models import Actor, IncidentStatus, TimerKind, Via
@@ -83,7 +84,8 @@ def snooze(fate: Fate, command: Snooze, now: datetime, _: Ladder) -> Decision:
 
 def escalate_now(fate: Fate, command: EscalateNow, now: datetime, ladder: Ladder) -> Decision:
     why = f"escalated by {command.by.name}"
-    fate = replace(fate, urgency=heard(fate.urgency))
+    # Why not held any more: a person wants somebody to hear of it, window or not.
+    fate = replace(fate, urgency=heard(fate.urgency), held_until=None)
     if fate.status is IncidentStatus.TRIGGERED:
         new, effects, reason = climb(fate, ladder, now, forced=True)
         return to(new, f"{why}: {reason}", Disarm(), *effects)
@@ -120,17 +122,37 @@ def resolve(fate: Fate, command: Resolve, now: datetime, _: Ladder) -> Decision:
 
 def reopen(fate: Fate, command: Reopen, now: datetime, _: Ladder) -> Decision:
     if fate.merged_into is not None:
-        return same(fate, f"it was merged into #{fate.merged_into}")
+        return same(fate, "it was merged into another incident: unmerge it")
     if command.held_by is not None:
         return same(fate, f"#{command.held_by} is already open for the same problem")
     return new_round(fate, now, f"reopened by {command.by.name}")
 
 
 def merge(fate: Fate, command: Merge, now: datetime, _: Ladder) -> Decision:
-    decision = resolved(fate, command.by, None, now, "human")
-    merged = replace(decision.fate, merged_into=command.into, kept=None)
-    effects = tuple(effect for effect in decision.effects if not isinstance(effect, CloseAlerts))
-    return Decision(merged, f"merged into #{command.into}", effects, changed=True)
+    """Over here; its alerts go on firing, and whoever was asked to help goes on being told, over there."""
+    why = f"merged into #{command.number or command.into}"
+    return to(
+        fate,
+        why,
+        CancelPages(why),
+        Disarm(),
+        status=IncidentStatus.RESOLVED,
+        open_alerts=0,
+        resolved_at=now,
+        resolved_by=command.by,
+        kept=None,
+        held_until=None,
+        merged_into=command.into,
+    )
+
+
+def unmerge(fate: Fate, command: Unmerge, now: datetime, _: Ladder) -> Decision:
+    if fate.merged_into is None:
+        return same(fate, "it was not merged")
+    if command.held_by is not None:
+        return same(fate, f"#{command.held_by} is already open for the same problem")
+    why = f"taken out again by {command.by.name}"
+    return new_round(fate, now, why, merged_into=None, open_alerts=command.firing)
 
 
 def resolved(fate: Fate, actor: Actor, timer: Armed | None, now: datetime, by: str) -> Decision:

@@ -75,7 +75,10 @@ def ack_timeout(fate: Fate, _: AckTimeout, now: datetime, _ladder: Ladder) -> De
 def hold(fate: Fate, command: Hold, now: datetime, _ladder: Ladder) -> Decision:
     again = min(command.until, now + HOLD_AT_MOST)
     held = replace(fate, held_until=command.until)
-    return same(held, "held by a maintenance window", Arm(command.timer, again))
+    by = f" of {command.by}" if command.by else ""
+    why = f": {command.why}" if command.why else ""
+    reason = f"held by a maintenance window{by} until {command.until:%Y-%m-%d %H:%M} UTC{why}"
+    return same(held, reason, Arm(command.timer, again))
 
 
 def stuck(fate: Fate, _: Stuck, now: datetime, _ladder: Ladder) -> Decision:

@@ -35,6 +35,7 @@ from engine.escalation.fate import (
     Stuck,
     Timeout,
     Unacknowledge,
+    Unmerge,
 )
 from engine.escalation.shapes import already_resolved, same
 from engine.escalation.table import TABLE
@@ -60,6 +61,7 @@ _DECIDERS: Final[dict[type[Any], Callable[[Fate, Any, datetime, Ladder], Decisio
     Resolve: by_people.resolve,
     Reopen: by_people.reopen,
     Merge: by_people.merge,
+    Unmerge: by_people.unmerge,
 }
 
 

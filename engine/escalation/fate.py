@@ -189,16 +189,30 @@ class Reopen:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
+    """`into` is the id of the other incident; people call it by its `number`."""
+
     by: Actor
     into: int
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unmerge:
+    """`firing` of its alerts come back; `held_by`: the number of an open incident for its problem."""
+
+    by: Actor
+    firing: int = 0
+    held_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A timer found a maintenance window that ends at `until`."""
+    """A timer found a maintenance window that ends at `until`; who set it, and why."""
 
     timer: TimerKind
     until: datetime
+    by: str = ""
+    why: str = ""
 
 
 Command = (
@@ -220,6 +234,7 @@ Command = (
     | Refire
     | Reopen
     | Merge
+    | Unmerge
     | Hold
 )
 

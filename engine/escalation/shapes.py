@@ -71,5 +71,5 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 def already_resolved(fate: Fate, now: datetime) -> str:
     if fate.merged_into is not None:
-        return f"already merged into #{fate.merged_into}"
+        return "already merged into another incident"
     return f"already resolved by {name_of(fate.resolved_by)} {ago(fate.resolved_at, now)}"

@@ -28,6 +28,7 @@ from engine.escalation.fate import (
     Stuck,
     Timeout,
     Unacknowledge,
+    Unmerge,
 )
 from engine.models import IncidentStatus
 
@@ -69,4 +70,5 @@ TABLE: Final[Mapping[type[Any], Moves]] = {
     Resolve: _from(_T, _A, _U, to={_R}),
     Reopen: _from(_R, to={_T}),
     Merge: _from(_T, _A, _U, to={_R}),
+    Unmerge: _from(_R, to={_T}),
 }

@@ -45,8 +45,16 @@ _policy_name = (
     .where(policy_versions.c.id == incidents.c.policy_version_id)
     .scalar_subquery()
 )
+_other = incidents.alias("other")
+_merged_number = (
+    sa.select(_other.c.number)
+    .where(_other.c.id == incidents.c.merged_into)
+    .correlate(incidents)
+    .scalar_subquery()
+)
 _INCIDENTS = sa.select(
     incidents,
+    _merged_number.label("merged_number"),
     services.c.name.label("service_name"),
     services.c.channel.label("service_channel"),
     _policy_name.label("policy_name"),
@@ -125,7 +133,8 @@ def _view(
         resolved_by=row.resolved_by,
         resolved_via=None if row.resolved_via is None else Via(row.resolved_via),
         snoozed_until=row.snoozed_until,
-        merged_into=row.merged_into,
+        held_until=row.held_until,
+        merged_into=row.merged_number,
         next_step_at=next_step,
         receipts=receipts,
     )

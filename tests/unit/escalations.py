@@ -97,6 +97,8 @@ COMMANDS: tuple[f.Command, ...] = (
     f.Reopen(ANA),
     f.Reopen(ANA, held_by=7),
     f.Merge(ANA, 7),
+    f.Unmerge(ANA),
+    f.Unmerge(ANA, 2, held_by=7),
 )
 
 

@@ -244,6 +244,7 @@ TWICE = st.one_of(
             f.EndOfSnooze(),
             f.AckTimeout(),
             f.Merge(ANA, 7),
+            f.Unmerge(ANA),
         )
     ),
 )
