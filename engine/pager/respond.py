@@ -1,4 +1,4 @@
-"""What people do to an incident: acknowledge, resolve, snooze, escalate, assign, undo.
+"""What people do to an incident: acknowledge, resolve, snooze, escalate, assign, merge, undo.
 
 One transaction each: lock, decide, apply. Sends nothing; ringing calls are hung up after the commit.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import structlog
@@ -34,6 +35,7 @@ from engine.escalation.fate import (
 )
 from engine.models import ORG, Actor, DeliveryKind, DeliveryStatus, IncidentStatus, IncidentView, Via
 from engine.nudge import Nudge
+from engine.pager import merge
 from engine.pager.apply import Applied, Change, Moved, apply, deliver_armings, earliest
 from engine.pager.ladder import Resolver
 from engine.pager.pages import say
@@ -49,6 +51,7 @@ RESTARTS: Final = 3
 SECOND: Final = "also_acknowledged"  # the timeline entry of whoever was not the first
 
 Calls = tuple[tuple[str, str, int | None], ...]  # provider, reference, person
+Unit = Callable[[Tx], Awaitable[tuple[bool, str, Applied]]]  # was it changed, why, and what follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,23 @@ class Responder:
     async def add_responder(self, incident_id: int, actor: Actor, person_id: int) -> Answer:
         return await self._respond(incident_id, "responder_added", actor, AddResponder(actor, person_id))
 
+    async def merge(self, incident_id: int, actor: Actor, into: int) -> Answer:
+        """`into` is the id of the incident that goes on."""
+        known = await self._directory_now()
+
+        async def unit(tx: Tx) -> tuple[bool, str, Applied]:
+            return await merge.merge(tx, known, incident_id, into, actor, self._clock.now())
+
+        return await self._carry_out(incident_id, "merged", actor, unit)
+
+    async def unmerge(self, incident_id: int, actor: Actor) -> Answer:
+        known = await self._directory_now()
+
+        async def unit(tx: Tx) -> tuple[bool, str, Applied]:
+            return await merge.unmerge(tx, known, incident_id, actor, self._clock.now())
+
+        return await self._carry_out(incident_id, "unmerged", actor, unit)
+
     async def note(self, incident_id: int, actor: Actor, text: str) -> Answer:
         """Keep a note on the timeline, and say it in the thread of the card."""
         now = self._clock.now()
@@ -126,7 +146,13 @@ class Responder:
 
     async def _respond(self, incident_id: int, kind: str, actor: Actor, command: Command) -> Answer:
         known = await self._directory_now()
-        changed, reason, applied = await self._write(incident_id, kind, actor, command, known)
+        unit = partial(
+            self._unit, incident_id=incident_id, kind=kind, actor=actor, command=command, known=known
+        )
+        return await self._carry_out(incident_id, kind, actor, unit)
+
+    async def _carry_out(self, incident_id: int, kind: str, actor: Actor, unit: Unit) -> Answer:
+        changed, reason, applied = await self._write(incident_id, unit)
         self._nudge()
         # The call that this answer came by hears "acknowledged" and ends by itself.
         own = actor.person_id if actor.via is Via.VOICE else None
@@ -135,14 +161,10 @@ class Responder:
         log.info("incident.responded", incident=incident_id, kind=kind, via=actor.via.value, changed=changed)
         return await self._answer(incident_id, changed=changed, reason=reason)
 
-    async def _write(
-        self, incident_id: int, kind: str, actor: Actor, command: Command, known: Directory
-    ) -> tuple[bool, str, Applied]:
+    async def _write(self, incident_id: int, unit: Unit) -> tuple[bool, str, Applied]:
         for _ in range(RESTARTS):
             try:
-                return await self._database.write(
-                    lambda tx: self._unit(tx, incident_id, kind, actor, command, known), rank=Writer.RESPOND
-                )
+                return await self._database.write(unit, rank=Writer.RESPOND)
             except (Moved, IntegrityError):
                 # IntegrityError: a reopen met an incident that opened for its key in this instant.
                 log.info("incident.moved", incident=incident_id)
