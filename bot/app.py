@@ -28,7 +28,7 @@ from bot.sms_poll import SmsPoll
 from bot.web.parts import Demo, Phones, WebParts
 from bot.web.server import build_web, runner
 from engine import metrics
-from engine.clock import Clock, MovableClock, monotonic
+from engine.clock import Clock, MovableClock
 from engine.db import Database
 from engine.models import LaneName, Timer
 from engine.notify.apprise_url import AppriseTransport
@@ -44,9 +44,11 @@ from engine.pager.respond import Responder
 from engine.pager.roster import Roster
 from engine.pager.setup import Setup
 from engine.pager.views import Views
+from engine.pulse import Pulse
 from engine.store import timers
 from engine.sweeps import Sweeps
 from engine.vault import Vault
+from engine.watch import Watch
 from engine.worker import Claiming, Lane, Worker
 
 log = structlog.get_logger(__name__)
@@ -77,6 +79,7 @@ class App:
     transports: Transports
     pipeline: Pipeline
     worker: Worker
+    watch: Watch
     sweeps: Sweeps
     slack: Slack | None
     sms_poll: SmsPoll | None
@@ -93,12 +96,15 @@ class App:
 
     async def start(self) -> None:
         self._working = True
+        pulse = self.watch.pulse
+        self.watch.start()
         await self.nudge.start()
         if self.only in {None, Role.WORKER}:
             await self.worker.start()
             self.sweeps.start()
-            if self.sms_poll is not None:
-                self.sms_poll.start()
+            if (poll := self.sms_poll) is not None:
+                poll.start()
+                pulse.expect("sms_replies", lambda: poll.ticked_at)
         if self.only in {None, Role.WEB}:
             self._runner = runner(self.web)
             await self._runner.setup()
@@ -106,6 +112,7 @@ class App:
         if self.slack is not None and self.only in {None, Role.SLACK}:
             await self.slack.start()
         self.lookout.start()
+        pulse.expect("lookout", lambda: self.lookout.ticked_at)
         _calm_the_collector()
         log.info(
             "midwatch.started", only=self.only, database="sqlite" if self.database.is_sqlite else "postgresql"
@@ -138,9 +145,11 @@ class App:
             await self.sms_poll.stop()
         self.sweeps.stop()
         await self.worker.stop()
+        await self.watch.stop()
 
     def _all_loops_tick(self) -> bool:
-        return not self.sweeps.silent_loops()
+        lanes = {lane.name.value for lane in self.worker.lanes}
+        return lanes.isdisjoint(self.watch.pulse.silent())
 
     async def advance(self, to: datetime) -> int:
         """Move the demo's clock while nothing is in flight, then work what that makes due."""
@@ -159,10 +168,6 @@ class App:
     async def health(self) -> Mapping[str, Any]:
         """Details for people; nothing in it is secret."""
         now = self.clock.now()
-        lanes = {lane.name.value: round(monotonic() - lane.ticked_at, 1) for lane in self.worker.lanes}
-        if self.sms_poll is not None:
-            lanes["sms_replies"] = round(monotonic() - self.sms_poll.ticked_at, 1)
-        lanes["lookout"] = round(monotonic() - self.lookout.ticked_at, 1)
         silent = self.lookout.silent
         slack = self.slack.health if self.slack is not None else None
         metrics.slack_up.set(1 if slack is not None and slack.state == "up" else 0)
@@ -173,7 +178,9 @@ class App:
             "slack": {"state": slack.state.value, "since": slack.since.isoformat()} if slack else None,
             "workers": "working" if silent is None else f"none has ticked for {silent.total_seconds():.0f} s",
             "retired": self.lookout.retired or None,
-            "seconds_since_tick": lanes,
+            "seconds_since_tick": self.watch.pulse.ages(),
+            "silent": self.watch.pulse.silent(),
+            "unready": self.watch.unready(),
             "providers_down": sorted(self.pipeline.breakers.opened(now)),
         }
 
@@ -209,6 +216,9 @@ def build(
     calls.append(pipeline)
     worker = _worker(database, clock, roster, nudge, pipeline, slack, owner)
     nudge.subscribe(worker.wake)
+    outcry = Outcry(used, settings.ops_channel, settings.fallback_urls)
+    pulse = Pulse()
+    watch = Watch(database, clock, nudge, pulse, outcry.say)
     app = App(
         settings=settings,
         clock=clock,
@@ -223,10 +233,13 @@ def build(
         transports=used,
         pipeline=pipeline,
         worker=worker,
-        sweeps=Sweeps(database, clock, nudge, worker, heartbeat_url=settings.heartbeat_url),
+        watch=watch,
+        sweeps=Sweeps(
+            database, clock, nudge, worker, pulse=pulse, watch=watch, heartbeat_url=settings.heartbeat_url
+        ),
         slack=slack,
         sms_poll=None if settings.public_url else _sms_poll(database, clock, made, inbox),
-        outcry=Outcry(used, settings.ops_channel, settings.fallback_urls),
+        outcry=outcry,
         web=Application(),
         only=only,
     )
@@ -307,6 +320,7 @@ def _web_parts(app: App) -> WebParts:
         responder=app.responder,
         views=app.views,
         health=app.health,
+        unready=app.watch.unready,
         version=release(),
         public_url=settings.public_url,
         phones=phones,

@@ -21,8 +21,8 @@ from engine.db import Database, Tx, Writer
 from engine.errors import Unavailable
 from engine.migrate import Standing, standing
 from engine.models import ORG
+from engine.pulse import SILENT
 from engine.store import marks
-from engine.sweeps import SILENT
 
 log = structlog.get_logger(__name__)
 

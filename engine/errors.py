@@ -9,6 +9,7 @@ MidwatchError
 ├── Refused                 understood, and not allowed for this person
 ├── Unavailable             transient: the sender should try again (HTTP 503)
 │   └── Overloaded
+├── Unsound                 this install would break a promise; it does not start
 └── LeaseLost               another worker took it; drop the result
 """
 
@@ -58,6 +59,10 @@ class Unavailable(MidwatchError):
 
 class Overloaded(Unavailable):
     """Too much is waiting; try again in a few seconds."""
+
+
+class Unsound(MidwatchError):
+    """This install cannot keep what Midwatch promises."""
 
 
 class LeaseLost(MidwatchError):

@@ -48,7 +48,7 @@ def told(jump: Jump) -> str:
     """For whoever runs Midwatch: what it was, and what it means."""
     seconds = f"{jump.by.total_seconds():.0f} s"
     return {
-        JumpKind.FORWARD: f"The clock of this host moved forward by {seconds}: what came due by that is late.",
+        JumpKind.FORWARD: f"The clock of this host moved forward by {seconds}: what that made due is late.",
         JumpKind.BACK: f"The clock of this host moved back by {seconds}. Midwatch's time goes on from the"
         " last instant it saw, so nothing waits and nothing repeats; see that the host keeps time by NTP.",
         JumpKind.SUSPENDED: f"This host was suspended for {seconds}: what came due meanwhile is late.",

@@ -80,3 +80,21 @@ worker_silent_seconds = Gauge(
 audit_findings = Gauge(
     "midwatch_audit_findings", "Broken invariants found by the last audit", ["invariant"], registry=REGISTRY
 )
+audit_repairs = Counter(
+    "midwatch_audit_repairs", "Broken invariants that the audit repaired", ["invariant"], registry=REGISTRY
+)
+heartbeats = Counter(
+    "midwatch_heartbeats",
+    "Pings of the dead man's switch, by outcome",
+    ["outcome"],
+    registry=REGISTRY,
+)
+database_up = Gauge(
+    "midwatch_database_up", "1 while the database takes commits of this process", registry=REGISTRY
+)
+clock_jumps = Counter(
+    "midwatch_clock_jumps", "Jumps of the wall clock, suspends and stalls", ["kind"], registry=REGISTRY
+)
+clock_skew_seconds = Gauge(
+    "midwatch_clock_skew_seconds", "How far this host's clock is ahead of the database's", registry=REGISTRY
+)

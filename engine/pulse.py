@@ -5,6 +5,7 @@ Never starts or ends a loop, and never asks the database.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,6 +30,7 @@ class Pulse:
     def __init__(self) -> None:
         self._loops: dict[str, _Loop] = {}
         self._ticks: dict[str, float] = {}
+        self._pauses: deque[tuple[float, float]] = deque(maxlen=100)  # when, for how many seconds
 
     def expect(
         self, name: str, ticked_at: Callable[[], float] | None = None, *, within: timedelta = SILENT
@@ -40,10 +42,9 @@ class Pulse:
     def tick(self, name: str) -> None:
         self._ticks[name] = monotonic()
 
-    def resumed(self) -> None:
+    def paused(self, for_: timedelta) -> None:
         """The whole process did not run for a while: no loop can be blamed for that."""
-        for loop in self._loops.values():
-            loop.since = monotonic()
+        self._pauses.append((monotonic(), for_.total_seconds()))
 
     def ages(self) -> dict[str, float]:
         """Seconds since each loop ticked."""
@@ -55,8 +56,12 @@ class Pulse:
         return [
             name
             for name, loop in self._loops.items()
-            if now - max(loop.ticked_at(), loop.since) > loop.within.total_seconds()
+            if self._silence(loop, now) > loop.within.total_seconds()
         ]
+
+    def _silence(self, loop: _Loop, now: float) -> float:
+        quiet_since = max(loop.ticked_at(), loop.since)
+        return now - quiet_since - sum(seconds for at, seconds in self._pauses if at > quiet_since)
 
     def export(self, now: datetime) -> None:
         for name, age in self.ages().items():

@@ -1,37 +1,46 @@
 """Idempotent work on an interval: the audit, cards whose counts moved, old inbound ids, the heartbeat.
 
-Nothing here has a due time that matters: whatever has one is a timer row.
+Nothing here has a due time that matters: whatever has one is a timer row. Each sweep is a loop that
+ticks when it succeeded, so that one which stopped, or always fails, is noticed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, timedelta
 from functools import partial
 from typing import Any, Final
 
-import aiohttp
 import structlog
 from apscheduler.events import EVENT_JOB_ERROR, JobExecutionEvent
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from engine.audit import Audit
-from engine.clock import Clock, monotonic
+from engine.clock import Clock
 from engine.db import Database, Tx, Writer
+from engine.heartbeat import Heartbeat
 from engine.models import ORG, Rank, TimerKind
 from engine.nudge import Nudge
-from engine.pager.alarm import raise_alarm
-from engine.store import cards, counts, journal
+from engine.pulse import SILENT, Pulse
+from engine.store import cards, journal
 from engine.store.timers import Arming, arm
-from engine.worker import Worker
+from engine.watch import Watch
+from engine.worker import Lane, Worker
 
 log = structlog.get_logger(__name__)
 
 CARD_AGE: Final = timedelta(seconds=10)  # a storm updates a card this often
 CARDS_AT_ONCE: Final = 100
 INBOUND_KEPT: Final = timedelta(hours=24)  # Slack repeats an event for up to a day
-SILENT: Final = timedelta(seconds=30)  # a loop that has not ticked for so long has stopped
-PING_TIMEOUT: Final = timedelta(seconds=5)
+MISSED: Final = 3  # rounds that a sweep may miss before it counts as stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    name: str
+    every: timedelta
+    once: Callable[[], Awaitable[object]]
 
 
 class Sweeps:
@@ -44,32 +53,49 @@ class Sweeps:
         nudge: Nudge,
         worker: Worker,
         *,
+        pulse: Pulse,
+        watch: Watch,
         heartbeat_url: str | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._nudge = nudge
         self._worker = worker
-        self._heartbeat_url = heartbeat_url
+        self._pulse = pulse
+        self._watch = watch
+        self._heartbeat = Heartbeat(database, pulse, heartbeat_url) if heartbeat_url else None
         self.audit = Audit(database, clock, nudge)
         self._scheduler: Any = None
 
     def start(self) -> None:
+        """Begin, and expect a tick of each sweep and of each lane of the worker."""
         self._scheduler = AsyncIOScheduler(
             timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": 30}
         )
         self._scheduler.add_listener(_failed, EVENT_JOB_ERROR)
-        jobs: list[tuple[Callable[[], Any], timedelta]] = [
-            (self.audit.run, timedelta(minutes=1)),
-            (self.watch_loops, SILENT),
-            (self.refresh_cards, CARD_AGE / 2),
-            (self.forget, timedelta(hours=1)),
-        ]
-        if self._heartbeat_url:
-            jobs.append((self.ping, timedelta(minutes=1)))
-        for job, every in jobs:
-            self._scheduler.add_job(job, "interval", seconds=every.total_seconds())
+        for lane in self._worker.lanes:
+            self._pulse.expect(lane.name.value, partial(_ticked_at, lane))
+        for sweep in self._sweeps():
+            self._pulse.expect(sweep.name, within=max(SILENT, MISSED * sweep.every))
+            self._scheduler.add_job(
+                self._round, "interval", [sweep], seconds=sweep.every.total_seconds(), id=sweep.name
+            )
         self._scheduler.start()
+
+    def _sweeps(self) -> list[Sweep]:
+        sweeps = [
+            Sweep("audit", timedelta(minutes=1), self.audit.run),
+            Sweep("watch_loops", SILENT, self._watch.alarm_silent),  # the watch itself among them
+            Sweep("refresh_cards", CARD_AGE / 2, self.refresh_cards),
+            Sweep("forget", timedelta(hours=1), self.forget),
+        ]
+        if self._heartbeat is not None:
+            sweeps.append(Sweep("heartbeat", timedelta(minutes=1), self._heartbeat.ping))
+        return sweeps
+
+    async def _round(self, sweep: Sweep) -> None:
+        await sweep.once()
+        self._pulse.tick(sweep.name)
 
     def stop(self) -> None:
         if self._scheduler is not None:
@@ -93,41 +119,9 @@ class Sweeps:
         before = self._clock.now() - INBOUND_KEPT
         return await self._database.write(lambda tx: journal.forget_inbound(tx, before), rank=Writer.CARD)
 
-    def silent_loops(self) -> list[str]:
-        """Loops that have not ticked for too long: stopped, or without a database."""
-        limit = SILENT.total_seconds()
-        return [lane.name.value for lane in self._worker.lanes if monotonic() - lane.ticked_at > limit]
 
-    async def watch_loops(self) -> list[str]:
-        """Alarm about loops that have stopped."""
-        silent = self.silent_loops()
-        now = self._clock.now()
-        for name in silent:
-            text = f"The loop for {name} timers has not ticked for {SILENT.total_seconds():.0f} s."
-            await self._database.write(
-                partial(raise_alarm, org_id=ORG, cause=f"loop:{name}", text=text, now=now)
-            )
-        if silent:
-            self._nudge()
-        return silent
-
-    async def ping(self) -> bool:
-        """Tell the dead man's switch that every loop ticks and commits work; silence is its alarm."""
-        silent = self.silent_loops()
-        if silent or not self._heartbeat_url:
-            log.error("heartbeat.withheld", silent=silent)
-            return False
-        await self._database.write(lambda tx: counts.touch(tx, ORG, "heartbeat"), rank=Writer.CARD)
-        timeout = aiohttp.ClientTimeout(total=PING_TIMEOUT.total_seconds())
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
-                session.get(self._heartbeat_url, allow_redirects=False) as answer,
-            ):
-                return answer.status < 400
-        except (aiohttp.ClientError, TimeoutError) as error:
-            log.warning("heartbeat.failed", error=type(error).__name__)
-            return False
+def _ticked_at(lane: Lane) -> float:
+    return lane.ticked_at
 
 
 def _failed(event: JobExecutionEvent) -> None:

@@ -45,6 +45,8 @@ class Health:
         return web.json_response({"status": "ok", **await self._parts.health()})
 
     async def ready(self, request: web.Request) -> web.Response:
+        if (reason := self._parts.unready()) is not None:
+            raise Problem(503, reason, headers=RETRY_AFTER)
         probe = self._current_probe()
         # Why not a timeout around it: a unit of work runs to its end, whoever stops waiting.
         done, _ = await asyncio.wait({probe}, timeout=READY_WITHIN.total_seconds())

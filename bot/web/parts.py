@@ -50,6 +50,7 @@ class WebParts:
     views: Views
     health: Callable[[], Awaitable[Mapping[str, Any]]]  # details for people; no secrets in it
     version: str
+    unready: Callable[[], str | None] = lambda: None  # why no alert should be sent here, if so
     public_url: str | None = None
     phones: Phones | None = None
     slack_http: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
