@@ -29,12 +29,17 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "`/oncall list` – open incidents · `/oncall show 42` – one with its timeline",
         "`/oncall ack 42 43` · `unack 42` · `resolve 42` · `reopen 42` · `escalate 42`",
         "`/oncall snooze 42 30m` or `until 09:00` · `/oncall note 42 rebooted db-1`",
+        "`/oncall merge 42 into 41` – 42 is over, its alerts go on on 41 · `/oncall unmerge 42`",
         "`/incident` knows the same verbs. In the thread of a card `@Midwatch ack` is enough.",
     ),
     "page": ("`/page payments Disk full on db1` – opens an incident and pages whoever is on call",),
     "override": (
         "`/override @ana 2h` – Ana is on call from now · `/override payments @ana fri 18:00-22:00`",
         "`/override list` · `/override cancel 7`",
+    ),
+    "maintenance": (
+        "`/oncall maintenance checkout 2h new switches` – nobody is paged for it, a day at most",
+        "`/oncall maintenance` – what is on or planned · `/oncall maintenance end checkout`",
     ),
     "me": ("`/oncall me` – makes you a person who can be paged; shows how you are reached",),
     "status": ("`/oncall status` – is everything that should page able to?",),

@@ -26,7 +26,9 @@ _VALUE: Final = re.compile(
 )
 _BLOCK: Final = re.compile(rf"{blocks.BLOCK_PREFIX}(\d{{1,18}})")
 
-DEEDS: Final = frozenset({blocks.ACK, blocks.RESOLVE, blocks.UNACK, blocks.REOPEN, blocks.MORE})
+DEEDS: Final = frozenset(
+    {blocks.ACK, blocks.RESOLVE, blocks.UNACK, blocks.REOPEN, blocks.UNMERGE, blocks.MORE}
+)
 STALE: Final = "I cannot tell which incident this button belongs to. `/oncall list` shows what is open."
 
 
@@ -62,6 +64,8 @@ class Actions:
                 return await responder.unacknowledge(incident_id, actor)
             case blocks.REOPEN:
                 return await responder.reopen(incident_id, actor)
+            case blocks.UNMERGE:
+                return await responder.unmerge(incident_id, actor)
         choice = value["choice"] if value else None
         if choice == "escalate":
             return await responder.escalate(incident_id, actor)

@@ -6,6 +6,7 @@ Never looks anything up and never sends. Every answer fits Slack's limits howeve
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 from bot.slack import escape, words
@@ -133,9 +134,15 @@ def _done(answer: Answer) -> str:
     return f"{sign} *#{answer.incident.number}* {title}: {escape.line(answer.reason, 300)}"
 
 
-def opened(view: IncidentView, *, created: bool) -> Message:
+def opened(view: IncidentView, *, created: bool, held_until: datetime | None = None) -> Message:
     lead = "✅ Opened" if created else "ℹ️ Already open, nobody is paged again:"
-    return note(f"{lead} {headline(view)} on *{escape.line(view.service, 80)}*.")
+    said = f"{lead} {headline(view)} on *{escape.line(view.service, 80)}*."
+    if held_until is not None:
+        said += (
+            f" 🔧 Maintenance holds its pages until {escape.date(held_until)}; "
+            f"`/oncall escalate {view.number}` pages now."
+        )
+    return note(said)
 
 
 def incidents(views: Sequence[IncidentView]) -> Message:

@@ -28,6 +28,7 @@ ACK: Final = "incident_ack"
 RESOLVE: Final = "incident_resolve"
 UNACK: Final = "incident_unack"
 REOPEN: Final = "incident_reopen"
+UNMERGE: Final = "incident_unmerge"
 MORE: Final = "incident_more"
 BLOCK_PREFIX: Final = "incident:"
 
@@ -146,7 +147,7 @@ def _paging(view: IncidentView) -> Iterator[str]:
         yield f"📟 Paging {', '.join(escape.line(name, 60) for name in people[:PEOPLE_SHOWN])} ({rung})"
     elif view.status is IncidentStatus.UNANSWERED:
         yield "📟 Nobody answered; trying the fallback chain"
-    if view.next_step_at:
+    if view.next_step_at and not view.held_until:
         yield f"Next: {_next_level(view)} at {escape.time_of_day(view.next_step_at)}"
 
 
@@ -195,8 +196,11 @@ def footer(view: IncidentView) -> str:
         parts.append(_deed("Acked", view.acknowledged_by, view.acknowledged_via, view.acknowledged_at))
     if view.snoozed_until and view.status is not IncidentStatus.RESOLVED:
         parts.append(f"Snoozed until {escape.date(view.snoozed_until)}")
+    if view.held_until and view.status is not IncidentStatus.RESOLVED:
+        parts.append(f"🔧 Held by maintenance until {escape.date(view.held_until)}")
     if view.resolved_at:
-        parts.append(_deed("Resolved", view.resolved_by or "", view.resolved_via, view.resolved_at))
+        verb = "Resolved" if view.merged_into is None else f"Merged into #{view.merged_into}"
+        parts.append(_deed(verb, view.resolved_by or "", view.resolved_via, view.resolved_at))
     return "\n".join(parts)
 
 
@@ -210,7 +214,8 @@ def _buttons(view: IncidentView, *, plainly: bool = False) -> Block:
     elements: list[Block]
     match words.state_of(view):
         case State.RESOLVED:
-            elements = [button(REOPEN, "Reopen", value)]
+            merged = view.merged_into is not None
+            elements = [button(UNMERGE, "Unmerge", value) if merged else button(REOPEN, "Reopen", value)]
         case State.ACKED | State.SNOOZED:
             elements = [button(UNACK, "Unack", value), button(RESOLVE, "Resolve", value, "danger")]
         case _:

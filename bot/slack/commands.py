@@ -6,21 +6,23 @@ failure leaves here as an error of the engine's tree, or as whatever it was.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from bot.slack import about, answers, blocks, escape, grammar, words
+from bot.slack import about, answers, blocks, escape, grammar, maintenance, words
 from bot.slack.health import SlackHealth
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message
+from bot.slack.names import no_such
 from engine.clock import Clock
 from engine.db import Database
 from engine.directory import Directory, Override
 from engine.errors import BadCommand, MidwatchError, NotFound
 from engine.models import ORG, Actor, IncidentStatus
+from engine.pager.maintenance import Maintenance
 from engine.pager.receive import Receiver
 from engine.pager.respond import Answer, Responder
 from engine.pager.roster import Roster
@@ -30,6 +32,8 @@ from engine.store import cards
 OPEN: Final = (IncidentStatus.TRIGGERED, IncidentStatus.UNANSWERED, IncidentStatus.ACKNOWLEDGED)
 LISTED: Final = 50
 TITLE_MAX: Final = 250
+
+Respond = grammar.Deed | grammar.Snooze | grammar.Merge | grammar.Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class Engine:
     receiver: Receiver
     responder: Responder
     views: Views
+    maintenance: Maintenance
 
 
 class Commands:
@@ -49,6 +54,7 @@ class Commands:
         self._engine = engine
         self._identity = identity
         self._health = health
+        self._maintenance = maintenance.Maintenance(engine.maintenance, engine.roster, identity)
 
     async def run(self, name: str, text: str, asker: Asker) -> Message:
         """Read and do one command: `name` is the slash command, or "/oncall" for a mention."""
@@ -73,7 +79,7 @@ class Commands:
         match command:
             case grammar.Who():
                 return await self._who(command)
-            case grammar.Deed() | grammar.Snooze() | grammar.Note():
+            case grammar.Deed() | grammar.Snooze() | grammar.Merge() | grammar.Note():
                 return await self._respond(command, asker)
             case grammar.ListIncidents():
                 return answers.incidents(await self._engine.views.list(OPEN, LISTED))
@@ -87,6 +93,10 @@ class Commands:
                 return await self._overrides(command)
             case grammar.CancelOverride():
                 return await self._cancel_override(command, asker)
+            case (
+                maintenance.StartMaintenance() | maintenance.EndMaintenance() | maintenance.ListMaintenance()
+            ):
+                return await self._maintenance.do(command, asker)
             case grammar.Me():
                 return about.me(await self._identity.enrol(asker))
             case grammar.Status():
@@ -105,7 +115,7 @@ class Commands:
         wanted = command.name.casefold()
         named = [row for row in rows if row.schedule.casefold() == wanted]
         if not named:
-            raise _no_such("schedule", command.name, [row.schedule for row in rows])
+            raise no_such("schedule", command.name, [row.schedule for row in rows])
         return answers.on_call(named)
 
     async def _unknown(self, command: grammar.Unknown) -> Message:
@@ -119,10 +129,10 @@ class Commands:
             suggestion = escape.line(near[0], 60) if near else None
         return about.unknown(command.words, suggestion)
 
-    async def _respond(self, command: grammar.Deed | grammar.Snooze | grammar.Note, asker: Asker) -> Message:
+    async def _respond(self, command: Respond, asker: Asker) -> Message:
         person = await self._identity.person(asker)
         actor = actor_of(person, asker)
-        act = self._act(command, actor)
+        act = await self._act(command, actor)
         results: list[Answer | str] = []
         for number in command.numbers:
             found = await self._engine.responder.find(number)
@@ -137,10 +147,13 @@ class Commands:
             results.append(await act(await self._of_thread(asker)))
         return answers.done(results)
 
-    def _act(
-        self, command: grammar.Deed | grammar.Snooze | grammar.Note, actor: Actor
-    ) -> Callable[[int], Awaitable[Answer]]:
+    async def _act(self, command: Respond, actor: Actor) -> Callable[[int], Awaitable[Answer]]:
         responder = self._engine.responder
+        if isinstance(command, grammar.Merge):
+            into = await responder.find(command.into)
+            if into is None:
+                raise NotFound(f"There is no incident #{command.into}.")
+            return lambda incident_id: responder.merge(incident_id, actor, into)
         if isinstance(command, grammar.Snooze):
             until = command.span.end
             return lambda incident_id: responder.snooze(incident_id, actor, until)
@@ -153,6 +166,7 @@ class Commands:
             "unack": responder.unacknowledge,
             "reopen": responder.reopen,
             "escalate": responder.escalate,
+            "unmerge": responder.unmerge,
         }[command.verb]
         return lambda incident_id: deed(incident_id, actor)
 
@@ -188,7 +202,8 @@ class Commands:
         view = await self._engine.views.incident(incident_id)
         if view is None:
             raise NotFound
-        return answers.opened(view, created=created)
+        held_until = await self._engine.maintenance.held_until(service_id)
+        return answers.opened(view, created=created, held_until=held_until)
 
     async def _override(self, command: grammar.SetOverride, asker: Asker) -> Message:
         asking = await self._identity.person(asker)
@@ -235,7 +250,7 @@ def _schedule_id(name: str | None, directory: Directory) -> int | None:
     for schedule in directory.schedules.values():
         if schedule.name.casefold() == name.casefold():
             return schedule.id
-    raise _no_such("schedule", name, [schedule.name for schedule in directory.schedules.values()])
+    raise no_such("schedule", name, [schedule.name for schedule in directory.schedules.values()])
 
 
 def _service_and_title(said: str, directory: Directory) -> tuple[int, str]:
@@ -251,12 +266,4 @@ def _service_and_title(said: str, directory: Directory) -> tuple[int, str]:
                     f"Say what is wrong: `/page {escape.line(service.name, 60)} Disk full on db1`."
                 )
             return service.id, title
-    raise _no_such("service", said.split()[0], [service.name for service in by_length])
-
-
-def _no_such(noun: str, name: str, known: Sequence[str]) -> BadCommand:
-    """Which there are, and which one may have been meant."""
-    near = get_close_matches(name.casefold(), [one.casefold() for one in known], n=1, cutoff=0.5)
-    meant = f" Did you mean {escape.code(near[0], 80)}?" if near else ""
-    listed = ", ".join(escape.code(one, 60) for one in sorted(known)[:20]) or "none yet"
-    return BadCommand(f"I don't know a {noun} {escape.code(name, 60)}.{meant} There are: {listed}.")
+    raise no_such("service", said.split()[0], [service.name for service in by_length])

@@ -28,6 +28,7 @@ from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.models import ORG
 from engine.pager.alarm import raise_alarm
+from engine.pager.maintenance import Maintenance
 from engine.pager.receive import Receiver
 from engine.pager.respond import Responder
 from engine.pager.roster import Roster
@@ -54,7 +55,7 @@ class Slack:
         self._clock = clock
         self._database = database
         self._nudge = nudge
-        engine = Engine(clock, database, roster, receiver, responder, views)
+        engine = Engine(clock, database, roster, receiver, responder, views, Maintenance(database, clock))
         workspace = Workspace()
         client = self._client = SlackClient(_secret(settings.slack_bot_token), settings.slack_api_url)
         identity = Identity(client, workspace, roster, setup, clock)

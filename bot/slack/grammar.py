@@ -13,8 +13,10 @@ from difflib import get_close_matches
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from bot.slack.escape import clean, code
+from bot.slack import maintenance
+from bot.slack.escape import code
 from bot.slack.times import FORMS, Span, read_span
+from bot.slack.typed import folded, plainly, tidy
 from engine.errors import BadCommand
 
 MAX_NUMBERS: Final = 20
@@ -25,20 +27,18 @@ OVERRIDE_FORM: Final = (
 
 VERBS: Final = (
     "who", "page", "ack", "resolve", "snooze", "escalate", "note", "list", "show", "unack", "reopen",
-    "override", "me", "status", "help",
+    "merge", "unmerge", "override", "maintenance", "me", "status", "help",
 )  # fmt: skip
-DEEDS: Final = frozenset({"ack", "resolve", "unack", "reopen", "escalate"})
+DEEDS: Final = frozenset({"ack", "resolve", "unack", "reopen", "escalate", "unmerge"})
 SYNONYMS: Final[Mapping[str, str]] = {
     "acknowledge": "ack", "acked": "ack", "close": "resolve", "resolved": "resolve", "fix": "resolve",
     "unacknowledge": "unack", "whoisoncall": "who", "oncall": "who", "incidents": "list", "ls": "list",
     "open": "page", "new": "page", "create": "page", "comment": "note", "health": "status", "?": "help",
-    "escalate-now": "escalate", "join": "me", "overrides": "override",
+    "escalate-now": "escalate", "join": "me", "overrides": "override", "mute": "maintenance",
+    "split": "unmerge",
 }  # fmt: skip
 
-_QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'"})
-_DASHES: Final = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
 _MENTION: Final = re.compile(r"<@([UW][A-Z0-9]{1,30})(?:\|[^>]*)?>", re.IGNORECASE)
-_LINK: Final = re.compile(r"<([a-z]+:[^>|]+)(?:\|[^>]*)?>")
 _NUMBER: Final = re.compile(r"#?(\d{1,12})[,;.]?")
 
 
@@ -50,7 +50,7 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """ack, resolve, unack, reopen or escalate; no numbers: the incident of the thread."""
+    """ack, resolve, unack, reopen, escalate or unmerge; no numbers: the incident of the thread."""
 
     verb: str
     numbers: tuple[int, ...]
@@ -60,6 +60,12 @@ class Deed:
 class Snooze:
     numbers: tuple[int, ...]
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    numbers: tuple[int, ...]
+    into: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +132,8 @@ class Unknown:
 
 
 Command = (
-    Who | Deed | Snooze | Note | Show | ListIncidents | Open | SetOverride | ListOverrides | CancelOverride
-    | Me | Status | Help | Unknown
+    Who | Deed | Snooze | Merge | Note | Show | ListIncidents | Open | SetOverride | ListOverrides
+    | CancelOverride | maintenance.Command | Me | Status | Help | Unknown
 )  # fmt: skip
 
 
@@ -149,12 +155,16 @@ def parse(text: str, now: datetime, zone: ZoneInfo) -> Command:
             return parse_page(raw_rest)
         case "snooze":
             return _snooze(rest, now, zone)
+        case "merge":
+            return _merge(rest)
         case "note":
             return _note(raw_rest)
         case "show":
             return Show(_numbers(rest, "`/oncall show 42`"))
         case "override":
             return parse_override(raw_rest, now, zone)
+        case "maintenance":
+            return maintenance.parse(raw_rest, now, zone)
     plain: Mapping[str, Command] = {"list": ListIncidents(), "me": Me(), "status": Status()}
     return plain.get(verb) or Help(rest or None)
 
@@ -243,6 +253,18 @@ def _snooze(rest: str, now: datetime, zone: ZoneInfo) -> Snooze:
     )
 
 
+def _merge(rest: str) -> Merge:
+    """Which, and into which; of bare numbers the last one goes on."""
+    form = "`/oncall merge 42 into 41`"
+    goes, into, stays = rest.rpartition("into")
+    numbers = _numbers(goes, form) if into else _numbers(rest, form)
+    others = _numbers(stays, form) if into else numbers[-1:]
+    numbers = numbers if into else numbers[:-1]
+    if len(others) != 1 or not (numbers or into):
+        raise BadCommand(f"Say which incident goes on: {form}.")
+    return Merge(numbers, others[0])
+
+
 def _note(raw: str) -> Note:
     first, _, rest = raw.partition(" ")
     number = _NUMBER.fullmatch(first)
@@ -276,20 +298,3 @@ def verb_of(word: str) -> str | None:
     word = word.strip("!/:.") or word
     word = SYNONYMS.get(word, word)
     return word if word in VERBS else None
-
-
-def tidy(text: str) -> str:
-    """One line, without what mobile keyboards add that nobody sees."""
-    return " ".join(clean(text).replace("\u00a0", " ").replace("\u202f", " ").split())
-
-
-def folded(raw: str) -> str:
-    """As the grammar reads it: lower case, plain quotes and dashes, no full stop at the end."""
-    lowered = raw.translate(_QUOTES).translate(_DASHES).casefold()
-    return lowered.rstrip(".!").strip() if len(lowered) > 1 else lowered
-
-
-def plainly(raw: str) -> str:
-    """Words for a title or a note as they were typed: without Slack's own escapes and link marks."""
-    unlinked = _LINK.sub(lambda match: match[1].removeprefix("mailto:"), raw)
-    return unlinked.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -5,7 +5,7 @@ Never cancels what was written before a window began, and never holds for more t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -65,6 +65,12 @@ class Maintenance:
         async with self._database.snapshot() as tx:
             return await store.to_come(tx, ORG, self._clock.now())
 
+    async def held_until(self, service_id: int) -> datetime | None:
+        """When the pages of this service go out again; None: they are not held now."""
+        async with self._database.snapshot() as tx:
+            own = _of(await store.on_now(tx, ORG, self._clock.now()), service_id)
+        return max((one.end_at for one in own), default=None)
+
     async def end(self, service_id: int | None, actor: Actor) -> Sequence[Window]:
         """End the windows of this very service (None: those of all services); says which.
 
@@ -97,7 +103,7 @@ def held(timer: Timer, incident: Incident, windows: Sequence[Window], now: datet
     Only the first look at a window is told: it looks again every few minutes, since a window may
     be ended early.
     """
-    own = [one for one in windows if one.service_id in {None, incident.service_id}]
+    own = _of(windows, incident.service_id)
     if not own or timer.kind not in HELD or timer.epoch != incident.fate.epoch:
         return None
     if incident.fate.urgency is Urgency.NONE and timer.kind == TimerKind.ESCALATE:
@@ -109,3 +115,7 @@ def held(timer: Timer, incident: Incident, windows: Sequence[Window], now: datet
         return None
     told = incident.fate.held_until == last.end_at
     return Change(incident, decision, "held", Actor("Midwatch", Via.TIMER), quiet=told)
+
+
+def _of(windows: Iterable[Window], service_id: int) -> list[Window]:
+    return [one for one in windows if one.service_id in {None, service_id}]

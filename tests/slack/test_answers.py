@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.slack import about, answers, blocks, home, notices
+from bot.slack import about, answers, blocks, home, maintenance, notices
 from bot.slack.errors import Kind, Trouble
 from bot.slack.health import SlackHealth
 from bot.slack.lint import lint_message, lint_view
@@ -28,6 +28,7 @@ from engine.errors import BadCommand, NotFound
 from engine.models import DeliveryKind, Method, Page, TimelineEntry, Urgency
 from engine.pager.respond import Answer
 from engine.pager.roster import OnCallNow, OverrideSet
+from engine.store.maintenance import Window
 from tests.fakes import FakeClock
 from tests.slack.test_blocks import OURS, texts
 from tests.slack.views import HOSTILE, NOW, a_view, variations
@@ -72,6 +73,14 @@ def messages(text: str) -> Iterator[Message]:
     yield answers.done([Answer(view, True, text), Answer(view, False, text), "❔"] * 40)
     yield answers.opened(view, created=True)
     yield answers.opened(view, created=False)
+    yield answers.opened(view, created=True, held_until=TWO_HOURS)
+    windows = [Window(n, service, NOW, TWO_HOURS, text, text) for n, service in enumerate((1, 2, None))]
+    for window in windows:
+        yield maintenance.started(window, directory.services)
+    yield maintenance.listed(windows * 20, directory.services)
+    yield maintenance.listed([], {})
+    yield maintenance.ended(windows, directory.services[1])
+    yield maintenance.ended([], None)
     yield answers.incidents([view] * 60)
     yield answers.incidents([])
     yield answers.timeline([entry] * 60)

@@ -66,6 +66,7 @@ def test_a_card_stays_far_below_the_size_slack_refuses(name: str) -> None:
     [
         (a_view(), "🔴 FIRING · *#42 db-1 is down*", ["incident_ack", "incident_resolve", "incident_more"]),
         (acked(), "🟡 ACKED by @ana · *#42", ["incident_unack", "incident_resolve", "incident_more"]),
+        (VIEWS["merged"], "🟢 RESOLVED · ", ["incident_unmerge"]),
         (VIEWS["snoozed"], "⚪ SNOOZED · ", ["incident_unack", "incident_resolve", "incident_more"]),
         (VIEWS["unanswered"], "⚫ UNANSWERED · ", ["incident_ack", "incident_resolve", "incident_more"]),
         (resolved(), "🟢 RESOLVED · ", ["incident_reopen"]),
@@ -175,3 +176,18 @@ def test_an_unknown_severity_is_shown_as_it_came() -> None:
     """A word we do not know is not hidden."""
     assert "· sev1 ·" in shown(blocks.card(a_view(severity=None, raw_severity="sev1")))
     assert "severity unknown" in shown(blocks.card(replace(a_view(), severity=None, raw_severity="")))
+
+
+def test_a_held_incident_says_until_when_and_no_next_step() -> None:
+    """Nobody need wonder why nobody is paged, nor wait for a level that will not come then."""
+    said = shown(blocks.card(VIEWS["held"]))
+    assert f"🔧 Held by maintenance until <!date^{int((NOW + timedelta(hours=1)).timestamp())}^" in said
+    assert "Next:" not in said
+    assert "Held" not in shown(blocks.card(resolved(held_until=NOW)))
+
+
+def test_a_merged_incident_says_which_one_goes_on() -> None:
+    """In place of "resolved"; whoever merged it is named."""
+    said = shown(blocks.card(VIEWS["merged"]))
+    assert "Merged into #41 by" in said
+    assert "Resolved" not in said

@@ -74,11 +74,13 @@ async def test_ack_of_a_resolved_incident(online: Desk) -> None:
     assert (await online.view(incident.id)).status is IncidentStatus.RESOLVED
 
 
-@pytest.mark.parametrize("verb", ["ack", "resolve", "unack", "reopen", "escalate", "snooze", "note"])
+@pytest.mark.parametrize(
+    "verb", ["ack", "resolve", "unack", "reopen", "escalate", "snooze", "note", "merge", "unmerge"]
+)
 async def test_a_stranger_to_midwatch_changes_nothing(online: Desk, verb: str) -> None:
     """Not yours: somebody unknown is told to run /oncall me, and the incident stays as it is."""
     incident = await online.open()
-    rest = {"snooze": " 30m", "note": " x"}.get(verb, "")
+    rest = {"snooze": " 30m", "note": " x", "merge": " into 1"}.get(verb, "")
     answer = await online.types("dee", f"/oncall {verb} {incident.number}{rest}")
     assert "Run `/oncall me` once" in answer
     assert await online.view(incident.id) == incident
@@ -138,6 +140,56 @@ async def test_several_incidents_at_once(online: Desk) -> None:
     first, second = await online.open("one"), await online.open("two")
     answer = await online.types("ana", f"/oncall ack #{first.number}, #{second.number} and 77")
     assert [line[:2] for line in answer.splitlines()] == ["🟡 ", "🟡 ", "❔ "]
+
+
+async def test_a_merge_and_back(online: Desk) -> None:
+    """Success, "already done", what is not there, and the undo of it, each in a line."""
+    one, two = (await online.open("one")).number, (await online.open("two")).number
+    for text, words in [
+        (f"/oncall merge {two} into {one}", f"🟢 *#{two}* two: merged into #{one}"),
+        (f"/oncall merge {two} into {one}", "already merged into another incident"),
+        (f"/oncall merge {one} into {two}", f"#{two} is resolved: reopen it first"),
+        (f"/oncall merge {one} into {one}", "an incident cannot be merged into itself"),
+        (f"/oncall merge {one} into 99", "There is no incident #99"),
+        (f"/oncall merge 99 into {one}", "There is no incident #99"),
+        (f"/oncall unmerge {two}", f"🔴 *#{two}* two: taken out again by ana"),
+        (f"/oncall unmerge {two}", "it was not merged"),
+    ]:
+        assert words in await online.types("ana", text), text
+
+
+async def test_maintenance_from_start_to_end(online: Desk) -> None:
+    """Set, listed, told to whoever opens an incident meanwhile, and ended early."""
+    assert "Start one with `/oncall maintenance checkout 2h [reason]`" in await online.types(
+        "ana", "/oncall maintenance"
+    )
+    for text, words in [
+        ("/oncall maintenance checkout 2h New <switches>", "🔧 Nobody is paged for *checkout* from <!date^"),
+        ("/oncall maintenance", "by ana · New &lt;switches&gt;"),
+        ("/page checkout Disk full", "🔧 Maintenance holds its pages until <!date^"),
+        ("/oncall maintenance end all", "No maintenance of *all services* is on or planned"),
+        ("/oncall maintenance end Checkout", "The maintenance of *checkout* is over"),
+        ("/oncall maintenance", "No maintenance is on or planned"),
+        ("/oncall maintenance all 30m", "Nobody is paged for *all services*"),
+    ]:
+        assert words in await online.types("ana", text), text
+
+
+@pytest.mark.parametrize(
+    ("user", "text", "words"),
+    [
+        ("ana", "checkout 25h", "24 hours at most"),
+        ("ana", "chekout 2h", "Did you mean `checkout`?"),
+        ("ana", "checkout", "Say of what, and for how long: `/oncall maintenance checkout 2h [reason]`"),
+        ("ana", "end", "Say of what"),
+        ("dee", "checkout 2h", "Run `/oncall me` once"),
+        ("gus", "all 2h", "Guests may not use Midwatch"),
+    ],
+)
+async def test_maintenance_that_cannot_be_is_refused(online: Desk, user: str, text: str, words: str) -> None:
+    """With the right form, what was mistyped or who may do it; nothing is held back."""
+    assert words in await online.types(user, f"/oncall maintenance {text}")
+    assert "No maintenance is on or planned" in await online.types("ana", "/oncall maintenance")
 
 
 async def test_the_list_of_what_is_open(online: Desk) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.slack import grammar as g
+from bot.slack import maintenance as m
 from engine.errors import BadCommand
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -43,6 +44,25 @@ def parse(text: str) -> g.Command:
         ("snooze 42 30 min", g.Snooze((42,), g.Span(NOW, NOW + timedelta(minutes=30)))),
         ("snooze 42 43 for 2 hours", g.Snooze((42, 43), TWO_HOURS)),
         ("snooze 2h", g.Snooze((), TWO_HOURS)),
+        ("merge 42 into 41", g.Merge((42,), 41)),
+        ("merge #42, 43 into #41.", g.Merge((42, 43), 41)),
+        ("merge 42 41", g.Merge((42,), 41)),
+        ("merge into 41", g.Merge((), 41)),
+        ("unmerge 42", g.Deed("unmerge", (42,))),
+        ("maintenance", m.ListMaintenance()),
+        ("maintenance list", m.ListMaintenance()),
+        ("maintenance checkout 2h", m.StartMaintenance("checkout", TWO_HOURS)),
+        (
+            "Maintenance Checkout for 2 hours New switches.",
+            m.StartMaintenance("checkout", TWO_HOURS, "New switches."),
+        ),
+        (
+            "maintenance start “pay ments” until 12:00 a &lt;b&gt;",
+            m.StartMaintenance("pay ments", TWO_HOURS, "a <b>"),
+        ),
+        ("maintenance all 2h 30 racks", m.StartMaintenance(None, TWO_HOURS, "30 racks")),
+        ("maintenance end checkout", m.EndMaintenance("checkout")),
+        ("maintenance end all", m.EndMaintenance(None)),
         ("list", g.ListIncidents()),
         ("show 42", g.Show((42,))),
         ("note 42 Rebooted “db-1” – fine now.", g.Note((42,), "Rebooted “db-1” – fine now.")),
@@ -114,6 +134,16 @@ def test_a_wrong_override_is_answered_with_the_form(text: str, words: str) -> No
         ("snooze 42", "Say for how long"),
         ("snooze 42 yesterday", "Say for how long"),
         ("note 42", "Say what to note"),
+        ("merge 42", "Say which incident goes on"),
+        ("merge", "Say which incident goes on"),
+        ("merge 42 into", "Say which incident goes on"),
+        ("merge 42 into 41 40", "Say which incident goes on"),
+        ("merge foo into 41", "`foo` is no incident number"),
+        ("maintenance checkout", "Say of what, and for how long"),
+        ("maintenance 2h", "Say of what, and for how long"),
+        ("maintenance checkout yesterday", "Say of what, and for how long"),
+        ("maintenance checkout until 2020-01-01", "That is over already"),
+        ("maintenance end", "Say of what"),
         ("page", "Name the service"),
         ("ack " + "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21", "At most 20"),
     ],

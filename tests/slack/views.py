@@ -120,6 +120,8 @@ def variations() -> dict[str, IncidentView]:
         "snoozed": acked(snoozed_until=NOW + timedelta(hours=1)),
         "unanswered": a_view(status=IncidentStatus.UNANSWERED, level=-2),
         "resolved": resolved(),
+        "merged": resolved(merged_into=41),
+        "held": a_view(held_until=NOW + timedelta(hours=1)),
         "resolved by its source": resolved(resolved_by="", resolved_via=Via.SOURCE),
         "no alerts": a_view(
             alerts=(), receipts=(), severity=None, raw_severity="", policy=None, channel=None

@@ -1,0 +1,149 @@
+"""Maintenance as people type it: hold back the pages of a service for a while, list, end early.
+
+Never acks and never sends; the engine decides what a window holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from bot.slack import escape, names, words
+from bot.slack.answers import paragraphs
+from bot.slack.identity import Asker, Identity, actor_of
+from bot.slack.message import Message, note
+from bot.slack.times import FORMS, Span, read_span
+from bot.slack.typed import folded, plainly
+from engine.directory import Service
+from engine.errors import BadCommand
+from engine.pager.maintenance import Maintenance as Windows
+from engine.pager.roster import Roster
+from engine.store.maintenance import Window
+
+FORM: Final = (
+    "`/oncall maintenance checkout 2h [reason]`, or `all` in place of the service; "
+    "`/oncall maintenance end checkout` ends it early"
+)
+READ_AT_MOST: Final = 24  # words in which a time is looked for; a reason may be longer
+
+
+@dataclass(frozen=True, slots=True)
+class StartMaintenance:
+    service: str | None  # None: all of them
+    span: Span
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndMaintenance:
+    service: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListMaintenance:
+    pass
+
+
+Command = StartMaintenance | EndMaintenance | ListMaintenance
+
+
+def parse(raw: str, now: datetime, zone: ZoneInfo) -> Command:
+    """The service, then for how long, then why; or list, or end and the service."""
+    typed = raw.split()
+    first = folded(typed[0]) if typed else "list"
+    if first in {"list", "ls"}:
+        return ListMaintenance()
+    if first in {"end", "stop", "cancel", "over"}:
+        if not typed[1:]:
+            raise BadCommand(f"Say of what: {FORM}.")
+        return EndMaintenance(_service(typed[1:]))
+    return _start(typed[1:] if first in {"start", "begin"} else typed, now, zone)
+
+
+def _start(typed: list[str], now: datetime, zone: ZoneInfo) -> StartMaintenance:
+    """The first words that are a time, as many as belong to it; what stands before is the service."""
+    last = min(len(typed), READ_AT_MOST)
+    for a in range(1, last):
+        for b in range(last, a, -1):
+            span = read_span(folded(" ".join(typed[a:b])), now, zone)
+            if span is not None:
+                return StartMaintenance(_service(typed[:a]), span, plainly(" ".join(typed[b:])))
+    raise BadCommand(f"Say of what, and for how long: {FORM}. Times: {FORMS}.")
+
+
+def _service(typed: Sequence[str]) -> str | None:
+    name = folded(" ".join(typed)).removeprefix("for ").strip("\"'")
+    return None if name in {"all", "everything", "all services"} else name
+
+
+# --- done --------------------------------------------------------------------------------------------
+
+
+class Maintenance:
+    """Does what was typed, and says what came of it."""
+
+    def __init__(self, windows: Windows, roster: Roster, identity: Identity) -> None:
+        self._windows = windows
+        self._roster = roster
+        self._identity = identity
+
+    async def do(self, command: Command, asker: Asker) -> Message:
+        directory = await self._roster.directory()
+        if isinstance(command, ListMaintenance):
+            return listed(await self._windows.list(), directory.services)
+        person = await self._identity.person(asker)
+        service = None if command.service is None else names.service(command.service, directory)
+        service_id = None if service is None else service.id
+        actor = actor_of(person, asker)
+        if isinstance(command, EndMaintenance):
+            return ended(await self._windows.end(service_id, actor), service)
+        span = command.span
+        window = await self._windows.start(service_id, span.start, span.end, command.reason, actor)
+        return started(window, directory.services)
+
+
+def started(window: Window, services: Mapping[int, Service]) -> Message:
+    length = words.duration(window.end_at - window.start_at)
+    name = _name(window, services)
+    lines = [
+        f"🔧 Nobody is paged for {name} from {escape.date(window.start_at)} "
+        f"until {escape.date(window.end_at)} ({length}).",
+        "What fires meanwhile is kept, and paged when it is over. What was being sent goes out.",
+        f"End it early with `/oncall maintenance end {_plain(window, services)}`.",
+    ]
+    return paragraphs(lines)
+
+
+def ended(windows: Sequence[Window], service: Service | None) -> Message:
+    name = f"*{escape.line(service.name, 80)}*" if service is not None else "*all services*"
+    if not windows:
+        return note(f"No maintenance of {name} is on or planned; `/oncall maintenance` shows what is.")
+    return note(f"✅ The maintenance of {name} is over. What it held is paged within 5 minutes.")
+
+
+def listed(windows: Sequence[Window], services: Mapping[int, Service]) -> Message:
+    if not windows:
+        return note(
+            "No maintenance is on or planned. Start one with `/oncall maintenance checkout 2h [reason]`."
+        )
+    lines = (
+        f"🔧 {_name(one, services)} {escape.date(one.start_at)} to {escape.date(one.end_at)}"
+        + (f" · by {escape.line(one.created_by, 60)}" if one.created_by else "")
+        + (f" · {escape.line(one.reason, 200)}" if one.reason else "")
+        for one in windows
+    )
+    return paragraphs(lines, footer="`/oncall maintenance end checkout` ends one early")
+
+
+def _name(window: Window, services: Mapping[int, Service]) -> str:
+    return f"*{_plain(window, services, 'all services')}*"
+
+
+def _plain(window: Window, services: Mapping[int, Service], every: str = "all") -> str:
+    if window.service_id is None:
+        return every
+    service = services.get(window.service_id)
+    return escape.line(service.name, 80) if service is not None else "a service that was deleted"

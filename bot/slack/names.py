@@ -1,0 +1,29 @@
+"""Names that people type and nobody bears: which there are, and which one may have been meant.
+
+Never looks anything up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from bot.slack import escape
+from engine.directory import Directory, Service
+from engine.errors import BadCommand
+
+
+def no_such(noun: str, name: str, known: Sequence[str]) -> BadCommand:
+    near = get_close_matches(name.casefold(), [one.casefold() for one in known], n=1, cutoff=0.5)
+    meant = f" Did you mean {escape.code(near[0], 80)}?" if near else ""
+    listed = ", ".join(escape.code(one, 60) for one in sorted(known)[:20]) or "none yet"
+    return BadCommand(f"I don't know a {noun} {escape.code(name, 60)}.{meant} There are: {listed}.")
+
+
+def service(name: str, directory: Directory) -> Service:
+    """The service of this name, in any case."""
+    services = directory.services.values()
+    for one in services:
+        if one.name.casefold() == name.casefold():
+            return one
+    raise no_such("service", name, [one.name for one in services])
