@@ -320,7 +320,7 @@ def _web_parts(app: App) -> WebParts:
         responder=app.responder,
         views=app.views,
         health=app.health,
-        unready=app.watch.unready,
+        unready=lambda: app.lookout.retired or app.watch.unready(),
         version=release(),
         public_url=settings.public_url,
         phones=phones,

@@ -17,6 +17,7 @@ from bot.logs import set_up_logs
 from bot.secret_key import with_secret_key
 from bot.settings import Settings, load
 from bot.sole import sole_process
+from engine.checks import start_checks
 from engine.clock import SystemClock
 from engine.db import Database
 from engine.errors import MidwatchError
@@ -36,6 +37,7 @@ async def run(*, only: Role | None = None) -> None:
     app = build(settings, SystemClock(), only=only)
     with stop_signal() as stop, sole_process(app.database):
         try:
+            await start_checks(app.database, app.clock)
             await upgrade(app.database)
             await app.setup.mark_admins()
             await app.start()
@@ -56,6 +58,7 @@ async def migrate(*, check: Annotated[bool, Parameter(negative=())] = False) -> 
     database = Database(load(os.environ).database_url)
     try:
         if not check:
+            await start_checks(database, SystemClock())
             await upgrade(database)
             return say("The database is up to date.")
         found = await look(database)

@@ -1,0 +1,134 @@
+"""What other processes mean for this one: a schema that is too new, and workers that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bot import lookout
+from bot.app import Role, build
+from bot.lookout import Lookout
+from bot.settings import Settings
+from engine import metrics, migrate
+from engine.errors import Unavailable
+from engine.migrate import Standing
+from engine.models import ORG, Method
+from engine.store import marks
+from tests.fakes import FakeClock
+from tests.scenario.harness import Pager, fire
+
+NOBODY = timedelta(seconds=31)
+
+
+@pytest.fixture
+def schema(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
+    """What the schema says of this version, in the test's hand: a template has no revision."""
+    said = {"now": Standing(migrate.newest())}
+
+    async def standing(_: Any) -> Standing:
+        return said["now"]
+
+    monkeypatch.setattr(lookout, "standing", standing)
+    return said
+
+
+@pytest.fixture
+def front(pager: Pager, schema: dict[str, Standing]) -> Lookout:
+    """The lookout of a process that only accepts."""
+    app = pager.app
+    return Lookout(app.database, app.clock, app.outcry, app.retire, None)
+
+
+def age(watch: Lookout, by: timedelta) -> None:
+    watch._moved_at -= by.total_seconds()
+
+
+def shouted(pager: Pager) -> list[tuple[str, str]]:
+    """What went straight to people, without a row."""
+    heard = [(page.method.value, page.text) for page in pager.pages()]
+    pager._heard.clear()
+    return heard
+
+
+async def test_a_web_without_a_worker_says_so(pager: Pager, front: Lookout) -> None:
+    """After half a minute without a tick whoever runs Midwatch hears of it, once, though no worker sends
+    it; a worker that comes ends that (B062)."""
+    await front.once()
+    assert front.silent is None
+    age(front, NOBODY)
+    for _ in range(2):
+        await front.once()
+    heard = shouted(pager)
+    assert {method for method, _ in heard} == {"channel", "url"}
+    assert len(heard) == 2
+    assert all("midwatch run --only worker" in text for _, text in heard)
+    assert metrics.worker_silent_seconds._value.get() > 30
+    pager.app.lookout._working = lambda: True
+    await pager.app.lookout.once()
+    await front.once()
+    assert front.silent is None
+
+
+async def test_a_tick_counts_whatever_time_it_names(pager: Pager, front: Lookout) -> None:
+    """A worker whose clock is off by a day ticks all the same: that it changes is what counts (F-23)."""
+    await front.once()
+    age(front, NOBODY)
+    yesterday = pager.clock.now() - timedelta(days=1)
+    await pager.app.database.write(lambda tx: marks.tick(tx, ORG, yesterday))
+    await front.once()
+    assert front.silent is None
+    assert shouted(pager) == []
+
+
+async def test_a_worker_whose_loops_hang_leaves_no_tick(pager: Pager, schema: dict[str, Standing]) -> None:
+    """A tick says that timers are worked, not that a process exists (F-40)."""
+    pulse = pager.app.watch.pulse
+    pulse.expect("fate", within=timedelta(seconds=-1))  # whatever it does, it has stopped
+    await pager.app.lookout.once()
+    async with pager.app.database.snapshot() as tx:
+        assert await marks.last_tick(tx, ORG) is None
+    pulse.expect("fate")
+    await pager.app.lookout.once()
+    async with pager.app.database.snapshot() as tx:
+        assert await marks.last_tick(tx, ORG) == pager.clock.now()
+
+
+async def test_a_process_that_became_too_old_retires(pager: Pager, schema: dict[str, Standing]) -> None:
+    """When the mark rises above it, it claims and takes nothing more, is unready, and says so once (F-20)."""
+    app = pager.app
+    app._working = True  # as after `start`, without its loops
+    await app.lookout.once()
+    schema["now"] = replace(schema["now"], revision="9999", newer=True, allowed=False)
+    await app.lookout.once()
+    assert "Upgrade Midwatch here" in app.lookout.retired
+    assert (await app.health())["retired"] == app.lookout.retired
+    assert [method for method, _ in shouted(pager)] == ["channel", "url"]
+    with pytest.raises(Unavailable):
+        await pager.receive(fire())
+    assert await app.worker.run_due() == 0
+    await app.retire("again")  # changes nothing
+
+
+async def test_an_outcry_reaches_whom_it_can(pager: Pager) -> None:
+    """A transport that fails or raises keeps the others from nothing, and the caller hears no error."""
+    pager.transports[Method.CHANNEL].always = RuntimeError("no Slack")
+    assert await pager.app.outcry.say("test", "it burns") is True
+    assert await pager.app.outcry.say("test", "it burns") is False
+    assert shouted(pager) == [("url", "it burns")]
+
+
+def test_roles_tick_only_with_a_worker(make_app: Callable[[Role | None], Any]) -> None:
+    """Web and Slack alone never claim that timers are worked."""
+    ticking = {only: make_app(only).lookout._working is not None for only in (None, *Role)}
+    assert ticking == {None: True, Role.WORKER: True, Role.WEB: False, Role.SLACK: False}
+
+
+@pytest.fixture
+def make_app(sqlite_url: str) -> Callable[[Role | None], Any]:
+    settings = Settings(database_url=sqlite_url, secret_key=SecretStr("a secret for tests only"))
+    return lambda only: build(settings, FakeClock(), [], only=only)
