@@ -89,8 +89,7 @@ def _source(dialect: str, table: sa.Table, columns: tuple[str, ...]) -> sa.FromC
         ]
         return sa.select(*cells).subquery("rows_of")
     arrays = [
-        # Why one dimension: a list in a JSON column would be taken for a second one.
-        sa.bindparam(f"_{name}", type_=postgresql.ARRAY(table.c[name].type, dimensions=1))
+        sa.cast(sa.bindparam(f"_{name}", type_=sa.Text), postgresql.ARRAY(table.c[name].type))
         for name in columns
     ]
     typed: list[Any] = [sa.column(name, table.c[name].type) for name in columns]
@@ -100,12 +99,26 @@ def _source(dialect: str, table: sa.Table, columns: tuple[str, ...]) -> sa.FromC
 def _bound(
     dialect: sa.Dialect, table: sa.Table, columns: tuple[str, ...], rows: Sequence[Row]
 ) -> dict[str, Any]:
-    if dialect.name != "sqlite":
-        return {f"_{name}": [row[name] for row in rows] for name in columns}
-    cells = [_cells(dialect, table.c[name], [row[name] for row in rows]) for name in columns]
-    return {"_rows": json.dumps(list(zip(*cells, strict=True)), ensure_ascii=False)}
+    cells = {name: _cells(dialect, table.c[name], [row[name] for row in rows]) for name in columns}
+    if dialect.name == "sqlite":
+        return {"_rows": json.dumps(list(zip(*cells.values(), strict=True)), ensure_ascii=False)}
+    return {f"_{name}": _array(column) for name, column in cells.items()}
 
 
 def _cells(dialect: sa.Dialect, column: sa.Column[Any], values: list[Any]) -> list[Any]:
     processor = column.type.dialect_impl(dialect).bind_processor(dialect)
     return values if processor is None else [processor(value) for value in values]
+
+
+def _array(values: list[Any]) -> str:
+    """As PostgreSQL writes an array. Why not the driver's own: it asks of every value what it is."""
+    return f"{{{','.join([_item(value) for value in values])}}}"
+
+
+def _item(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    return str(value)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import TypeVar
 
 from engine.db import Tx
@@ -22,6 +23,7 @@ from engine.escalation.fate import (
     CloseAlerts,
     Decision,
     Disarm,
+    Effect,
     EndResponder,
     PageFallback,
     RevivePages,
@@ -41,7 +43,7 @@ class Moved(Exception):
     """What was read before the locks is no longer so; the unit starts again."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what follows from it is worked out once
 class Change:
     """An incident as it was, what was decided, and who caused it."""
 
@@ -53,12 +55,16 @@ class Change:
     remarks: tuple[str, ...] = ()
     quiet: bool = False  # no timeline entry and no card: nothing a person would see
 
-    @property
+    @cached_property
     def after(self) -> Incident:
         return replace(self.incident, fate=self.decision.fate)
 
-    def effects(self, kind: type[E]) -> Iterable[E]:
-        return (effect for effect in settled(self.decision.effects) if isinstance(effect, kind))
+    @cached_property
+    def settled(self) -> tuple[Effect, ...]:
+        return settled(self.decision.effects)
+
+    def effects(self, kind: type[E]) -> list[E]:
+        return [effect for effect in self.settled if isinstance(effect, kind)]
 
     @property
     def text(self) -> str:
@@ -85,12 +91,10 @@ async def apply(
     """Write all changes; at most one for each incident."""
     if not changes:
         return Applied()
-    await incidents.save_fates(
-        tx, (change.after for change in changes if change.decision.fate != change.incident.fate)
-    )
+    await incidents.save_fates(tx, [(change.incident, change.decision.fate) for change in changes])
     await _close_alerts(tx, org_id, changes, now)
     await _write_timeline(tx, org_id, changes, now)
-    disarmed = [change.incident.id for change in changes if any(change.effects(Disarm))]
+    disarmed = [change.incident.id for change in changes if change.effects(Disarm)]
     await timers.disarm(tx, org_id, FATE_KINDS, disarmed)
     ringing = await _cancel(tx, org_id, changes, now)
     armings = _armings(changes)
@@ -176,7 +180,7 @@ async def _queue(
     new = [
         delivery
         for change in changes
-        for effect in settled(change.decision.effects)
+        for effect in change.settled
         for delivery in deliveries_of(effect, change.after, directory, change.chain, now)
     ]
     return deliver_armings(await deliveries.queue(tx, org_id, new, now))

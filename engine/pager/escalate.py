@@ -6,6 +6,7 @@ A timer that fails alone is tried again later, and in the end pages the fallback
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -33,7 +34,9 @@ from engine.models import ORG, Actor, Timer, TimerKind, Urgency, Via
 from engine.nudge import Nudge
 from engine.pager.alarm import raise_alarm
 from engine.pager.apply import Change, apply
-from engine.pager.ladder import Resolver, reaches_somebody
+from engine.pager.ladder import Ladders, reaches_somebody
+from engine.pager.maintenance import held as held_by_maintenance
+from engine.pager.maintenance import on_now
 from engine.pager.walk import policy_of, set_out
 from engine.store import incidents, timers
 from engine.store.incidents import Incident
@@ -41,6 +44,7 @@ from engine.store.incidents import Incident
 log = structlog.get_logger(__name__)
 
 BATCH: Final = 100
+AT_ONCE: Final = 2  # batches: while the database works one, we decide the next
 OVERDUE: Final = timedelta(milliseconds=100)  # then the incident's lock is waited for
 TRIES: Final = 5
 TRY_AGAIN: Final = timedelta(seconds=30)
@@ -84,14 +88,23 @@ class Escalator:
         self._clock = clock
         self._directory_now = directory_now
         self._nudge = nudge
+        self._at_once = asyncio.Semaphore(AT_ONCE)
 
     async def handle(self, due: Sequence[Timer]) -> int:
-        finished = 0
-        for start in range(0, len(due), BATCH):
-            finished += await self._batch(due[start : start + BATCH])
+        batches = [due[start : start + BATCH] for start in range(0, len(due), BATCH)]
+        # Why exceptions as values: a batch that fails must not leave another one running by itself.
+        ended = await asyncio.gather(*(self._in_turn(batch) for batch in batches), return_exceptions=True)
+        finished = sum(one for one in ended if isinstance(one, int))
         if finished:
             self._nudge()
+        for failed in ended:
+            if isinstance(failed, BaseException):
+                raise failed
         return finished
+
+    async def _in_turn(self, batch: Sequence[Timer]) -> int:
+        async with self._at_once:
+            return await self._batch(batch)
 
     async def _batch(self, batch: Sequence[Timer]) -> int:
         try:
@@ -136,8 +149,11 @@ class Escalator:
         live = await timers.live(tx, [t.id for t in batch if t.subject_id in held])
         due = _one_each([timer for timer in live.values() if timer.due_at <= now])
         walking = [(held[t.subject_id], await policy_of(tx, known, held[t.subject_id])) for t in due]
+        windows = await on_now(tx, ORG, now)
+        ladders = Ladders(known, now)
         changes = [
-            _ruled(timer, incident, policy, known, now, COMMANDS[timer.kind], ENTRIES[timer.kind])
+            held_by_maintenance(timer, incident, windows, now)
+            or _ruled(timer, incident, policy, ladders, now, COMMANDS[timer.kind], ENTRIES[timer.kind])
             for timer, (incident, policy) in zip(due, walking, strict=True)
         ]
         await timers.finish_all(tx, [timer.id for timer in due])
@@ -152,7 +168,7 @@ class Escalator:
 
     async def _alarms(self, tx: Tx, changes: Sequence[Change], now: datetime) -> None:
         for change in changes:
-            falls_back = any(change.effects(PageFallback))
+            falls_back = bool(change.effects(PageFallback))
             if falls_back and not reaches_somebody(change.chain):
                 text = f"#{change.incident.number}: nobody can be reached, and the fallback chain is empty"
                 await raise_alarm(tx, change.incident.org_id, "fallback_empty", text, now)
@@ -187,7 +203,7 @@ class Escalator:
             incident = held[0]
             await timers.finish_all(tx, [timer.id])
             policy = await policy_of(tx, known, incident)
-            change = _ruled(timer, incident, policy, known, now, Stuck(), "failed")
+            change = _ruled(timer, incident, policy, Ladders(known, now), now, Stuck(), "failed")
             if change is None:
                 return 1
             await apply(tx, incident.org_id, [change], known, now)
@@ -201,7 +217,7 @@ def _ruled(
     timer: Timer,
     incident: Incident,
     policy: Policy | None,
-    known: Directory,
+    ladders: Ladders,
     now: datetime,
     command: Command,
     entry: str,
@@ -212,11 +228,10 @@ def _ruled(
     if timer.epoch != incident.fate.epoch:
         metrics.timers_stale.inc()
         return None
-    resolver = Resolver(known, incident.fate.urgency, now)
-    decision = decide(incident.fate, command, now, resolver.ladder(policy, incident.fate.reassigned_to))
-    chain = resolver.chain(policy)
-    remarks = tuple(resolver.remarks) if decision.changed else ()
-    return Change(incident, decision, entry, CLOCKWORK, chain, remarks)
+    known = ladders.of(policy, incident.fate.urgency, incident.fate.reassigned_to)
+    decision = decide(incident.fate, command, now, known.ladder)
+    remarks = known.remarks if decision.changed else ()
+    return Change(incident, decision, entry, CLOCKWORK, known.chain, remarks)
 
 
 async def _alarm(tx: Tx, timer: Timer, text: str, now: datetime) -> None:

@@ -129,6 +129,32 @@ class Resolver:
             self.remarks.append(text)
 
 
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A policy as people, at one instant."""
+
+    ladder: Ladder
+    chain: tuple[Link, ...]
+    remarks: tuple[str, ...]
+
+
+class Ladders:
+    """The policies of a batch at one instant; each is resolved once, however many incidents walk it."""
+
+    def __init__(self, directory: Directory, now: datetime) -> None:
+        self._directory = directory
+        self._now = now
+        self._known: dict[tuple[int | None, Urgency, Target | None], Resolved] = {}
+
+    def of(self, policy: Policy | None, urgency: Urgency, assigned: Target | None) -> Resolved:
+        asked = (None if policy is None else policy.version_id, urgency, assigned)
+        if asked not in self._known:
+            resolver = Resolver(self._directory, urgency, self._now)
+            ladder, chain = resolver.ladder(policy, assigned), resolver.chain(policy)
+            self._known[asked] = Resolved(ladder, chain, tuple(resolver.remarks))
+        return self._known[asked]
+
+
 def reaches_somebody(chain: Iterable[Link]) -> bool:
     """A channel never counts as having reached somebody."""
     return any(link.people or link.urls for link in chain)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -230,10 +230,14 @@ def _columns(org_id: int, new: NewIncident) -> dict[str, Any]:
     }
 
 
-async def save_fates(tx: Tx, changed: Iterable[Incident]) -> None:
-    rows = [{"id": one.id, **fate_columns(one.fate)} for one in changed]
-    if rows:
-        await update_many(tx, incidents, rows)
+async def save_fates(tx: Tx, changed: Sequence[tuple[Incident, Fate]]) -> None:
+    """Give each incident its new fate; writes the columns that differ for at least one of them."""
+    rows = [(one.id, fate_columns(one.fate), fate_columns(new)) for one, new in changed]
+    differ = sorted({name for _, old, new in rows for name, value in new.items() if old[name] != value})
+    if differ:
+        await update_many(
+            tx, incidents, [{"id": of, **{name: new[name] for name in differ}} for of, _, new in rows]
+        )
 
 
 def sealed_key(group_key: str, incident_id: int) -> str:

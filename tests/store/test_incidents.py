@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -56,7 +55,7 @@ async def test_every_part_of_a_fate_comes_back_as_it_was_saved(database: Databas
         Target(TargetKind.SCHEDULE, 5), 0, START, ana, LATER, LATER, LATER, Actor("prom", Via.SOURCE),
         Kept(IncidentStatus.TRIGGERED, TimerKind.ESCALATE, timedelta(minutes=3)), None,
     )  # fmt: skip  # in the order of the fields
-    await database.write(lambda tx: incidents.save_fates(tx, [replace(incident, fate=fate)]))
+    await database.write(lambda tx: incidents.save_fates(tx, [(incident, fate)]))
     async with database.snapshot() as tx:
         (read,) = await incidents.read(tx, [incident.id])
     assert read.fate == fate
