@@ -17,7 +17,7 @@ import structlog
 from sqlalchemy.engine import make_url
 
 from engine.clock import Clock, MovableClock, SystemClock
-from engine.db import Database
+from engine.db import Database, Tx
 from engine.errors import Unsound
 from engine.models import ORG
 from engine.mounts import network_share
@@ -94,12 +94,17 @@ async def _sqlite(database: Database) -> list[Fault]:
                 "Put the file on a local disk, or use PostgreSQL.",
             )
         ]
-    async with database.writer_engine.connect() as connection:
-        version = str(await connection.scalar(sa.text("SELECT sqlite_version()")))
-        found = {name: str(await connection.scalar(sa.text(f"PRAGMA {name}"))).lower() for name in PRAGMAS}
+    # Why by `write`: what is asked of the connection that commits must be so.
+    version, found = await database.write(_asked)
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SQLITE:
         return [Fault(f"SQLite {version} is too old", "Use a Python with SQLite 3.35 or newer.")]
     return _kept(found)
+
+
+async def _asked(tx: Tx) -> tuple[str, dict[str, str]]:
+    """SQLite's version, and how it is set."""
+    found = {name: str(await tx.scalar(sa.text(f"PRAGMA {name}"))).lower() for name in PRAGMAS}
+    return str(await tx.scalar(sa.text("SELECT sqlite_version()"))), found
 
 
 def _place(database: Database) -> tuple[Path, str | None]:

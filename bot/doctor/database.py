@@ -6,65 +6,61 @@ Never writes to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
-import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from bot.doctor.finding import Finding, ok, problem, warning
+from engine.checks import SKEW_BAD, SKEW_NOTED, faults, skew
 from engine.clock import Clock
 from engine.db import Database
 from engine.errors import Unavailable
-from engine.migrate import current, newest
+from engine.migrate import Standing, standing
+from engine.models import ORG
+from engine.pulse import SILENT
+from engine.store import marks
 
 ABOUT: Final = "database"
-OLDEST_POSTGRESQL: Final = 130000
-SKEW_NOTED, SKEW_BAD = timedelta(seconds=5), timedelta(seconds=30)
-PRAGMAS: Final = {"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"}
 
 
 async def examine(database: Database, clock: Clock) -> Sequence[Finding]:
     try:
-        revision = await current(database)
-        kept = await (_sqlite(database) if database.is_sqlite else _postgresql(database, clock))
+        wrong = [problem(ABOUT, fault.text, fault.advice) for fault in await faults(database)]
+        wrong += _clocks(await skew(database, clock))
+        async with database.snapshot() as tx:
+            schema = await standing(tx)
+            ticked_at = await marks.last_tick(tx, ORG) if schema.current else None
     except (Unavailable, OSError) as error:
         cause = error.__cause__ or error
-        return [
-            problem(
-                ABOUT,
-                f"cannot be reached: {type(cause).__name__}",
-                "Check MIDWATCH_DATABASE_URL and its host.",
-            )
-        ]
-    if revision != newest():
-        return [problem(ABOUT, "its tables are missing or old", "Run: midwatch migrate"), *kept]
-    return [ok(ABOUT, f"{_name(database)}, up to date"), *kept]
+        text = f"cannot be reached: {type(cause).__name__}"
+        return [problem(ABOUT, text, "Check MIDWATCH_DATABASE_URL and its host.")]
+    return [_schema(database, schema), *wrong, *_worker(ticked_at, clock)]
 
 
-async def _sqlite(database: Database) -> list[Finding]:
-    async with database.writer_engine.connect() as connection:
-        found = {name: str(await connection.scalar(sa.text(f"PRAGMA {name}"))).lower() for name in PRAGMAS}
-    wrong = [name for name, value in PRAGMAS.items() if found[name] != value]
-    if wrong:
-        text = f"{', '.join(wrong)} is not as it must be; a crash could lose what was accepted"
-        return [problem(ABOUT, text, "Put the file on a local disk: network shares cannot do it.")]
-    return []
+def _schema(database: Database, schema: Standing) -> Finding:
+    if not schema.allowed:
+        return problem(ABOUT, "a newer version of Midwatch has changed it", "Upgrade Midwatch here.")
+    if not schema.current:
+        return problem(ABOUT, "its tables are missing or old", "Run: midwatch migrate")
+    state = "of a newer version, which this one may work on" if schema.newer else "up to date"
+    return ok(ABOUT, f"{_name(database)}, {state}")
 
 
-async def _postgresql(database: Database, clock: Clock) -> list[Finding]:
-    async with database.snapshot() as tx:
-        version = int(await tx.scalar(sa.text("SHOW server_version_num")) or 0)
-        theirs = await tx.scalar(sa.select(sa.func.clock_timestamp()))
-    found = []
-    if version < OLDEST_POSTGRESQL:
-        found.append(problem(ABOUT, "PostgreSQL is older than 13", "Upgrade PostgreSQL."))
-    skew = abs(clock.now() - theirs) if theirs is not None else timedelta()
-    if skew >= SKEW_NOTED:
-        report = problem if skew >= SKEW_BAD else warning
-        text = f"its clock and ours are {skew.total_seconds():.0f} s apart"
-        found.append(report(ABOUT, text, "Set both hosts by NTP."))
-    return found
+def _clocks(apart: timedelta) -> list[Finding]:
+    if abs(apart) < SKEW_NOTED:
+        return []
+    report = problem if abs(apart) >= SKEW_BAD else warning
+    text = f"its clock and ours are {abs(apart).total_seconds():.0f} s apart"
+    return [report(ABOUT, text, "Set both hosts by NTP.")]
+
+
+def _worker(ticked_at: datetime | None, clock: Clock) -> list[Finding]:
+    """An install that never ran is new; one that ran and does not is worth a line."""
+    if ticked_at is None or clock.now() - ticked_at < SILENT:
+        return []
+    text = f"no worker has ticked since {ticked_at:%Y-%m-%d %H:%M} UTC: nobody is paged"
+    return [warning("worker", text, "Start it: midwatch run")]
 
 
 def _name(database: Database) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,14 @@ from bot.doctor import Finding, Level, examine
 from bot.sandbox.server import SandboxServer
 from bot.sandbox.world import Options
 from bot.settings import Settings
+from engine import checks
 from engine.clock import SystemClock
 from engine.config.parse import parse_config
 from engine.db import Database
 from engine.migrate import upgrade
+from engine.models import ORG
 from engine.pager.setup import Setup
+from engine.store import marks
 from engine.vault import Vault
 
 DEMO = (Path(__file__).parents[2] / "bot" / "demo.yaml").read_text(encoding="utf-8")
@@ -232,3 +236,24 @@ async def test_http_mode_needs_a_public_url(store: Database, setup: Setup) -> No
             )
         )
     assert "HTTP mode needs a public URL" in found["Slack"]
+
+
+async def test_a_worker_that_has_gone_is_told(store: Database, setup: Setup) -> None:
+    """An install that ran and does not run now pages nobody: the doctor says since when."""
+    gone = SystemClock().now() - timedelta(minutes=5)
+    await store.write(lambda tx: marks.tick(tx, ORG, gone))
+    found = await findings(store)
+    told = [finding for finding in found if finding.about == "worker"]
+    assert [finding.level for finding in told] == [Level.WARNING]
+    assert told[0].text.startswith(f"no worker has ticked since {gone:%Y-%m-%d %H:%M} UTC")
+
+
+async def test_the_doctor_sees_what_start_refuses(
+    store: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A file on a network share is a problem with the same words (F-19)."""
+    table = tmp_path / "mountinfo"
+    table.write_text("1 0 0:1 / / rw - nfs4 nas:/export rw\n")
+    monkeypatch.setattr(checks, "MOUNTS", table)
+    found = await findings(store)
+    assert any(finding.level is Level.PROBLEM and "network share" in finding.text for finding in found)

@@ -1,82 +1,19 @@
-"""Idempotent work on an interval: cards whose counts moved, old ids, the dead man's switch, silent loops."""
+"""Idempotent work on an interval: cards whose counts moved, old ids; each a loop that is missed."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
-from aiohttp import web
 
-from engine import schema, sweeps
+from engine import pulse, schema, sweeps
+from engine.clock import monotonic
 from engine.models import ORG
 from engine.store import cards, journal
 from engine.sweeps import Sweeps
-from tests.notify.phone_company import serving
 from tests.scenario.harness import Pager
-from tests.scenario.sending import alarms
-
-
-@dataclass
-class Watchman:
-    """The dead man's switch outside: counts the pings, and answers what it is told to."""
-
-    heard: int = 0
-    status: int = 200
-
-    async def ping(self, _: web.Request) -> web.Response:
-        self.heard += 1
-        return web.Response(status=self.status)
-
-    @property
-    def app(self) -> web.Application:
-        app = web.Application()
-        app.router.add_get("/ping", self.ping)
-        return app
-
-
-def with_heartbeat(pager: Pager, url: str) -> Sweeps:
-    app = pager.app
-    return Sweeps(app.database, app.clock, app.nudge, app.worker, heartbeat_url=url)
-
-
-def fall_silent(pager: Pager) -> None:
-    """A loop whose last tick was long ago."""
-    pager.app.worker.lanes[0].ticked_at -= 2 * sweeps.SILENT.total_seconds()
-
-
-async def test_the_watchman_hears_from_us_while_every_loop_ticks(pager: Pager) -> None:
-    """A ping goes out while all is well, and none when a loop has stopped: silence is the alarm (B040)."""
-    watchman = Watchman()
-    async with serving(watchman.app) as url:
-        beat = with_heartbeat(pager, f"{url}/ping")
-        assert await beat.ping() is True
-        fall_silent(pager)
-        assert await beat.ping() is False
-        assert watchman.heard == 1
-
-
-async def test_a_watchman_who_is_away_does_no_harm(pager: Pager) -> None:
-    """An answer that is an error, and none at all, are noticed and nothing more (B126)."""
-    watchman = Watchman(status=500)
-    async with serving(watchman.app) as url:
-        beat = with_heartbeat(pager, f"{url}/ping")
-        assert await beat.ping() is False
-    assert await beat.ping() is False
-
-
-async def test_a_loop_that_has_stopped_is_an_alarm(pager: Pager) -> None:
-    """Whoever runs Midwatch is told which loop has not ticked, once (F-40)."""
-    assert await pager.app.sweeps.watch_loops() == []
-    fall_silent(pager)
-    for _ in range(2):
-        assert await pager.app.sweeps.watch_loops() == ["fate"]
-    texts = {text for text, _ in await alarms(pager)}
-    assert texts == {"The loop for fate timers has not ticked for 30 s."}
-    await pager.app.worker.run_due()
-    assert len(pager.silence_ops()) == 2
 
 
 async def test_a_card_whose_count_moved_is_shown_again_after_a_while(pager: Pager) -> None:
@@ -114,7 +51,7 @@ async def test_ids_of_inbound_messages_are_kept_for_a_day(pager: Pager) -> None:
 
 
 async def test_sweeps_run_by_themselves(pager: Pager, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Started, they come round; a failing one is logged and comes round again."""
+    """Started, they come round; one that fails comes round again, and is missed as if it had stopped."""
     monkeypatch.setattr(sweeps, "CARD_AGE", timedelta(milliseconds=20))
     rounds, twice = [], asyncio.Event()
 
@@ -125,6 +62,13 @@ async def test_sweeps_run_by_themselves(pager: Pager, monkeypatch: pytest.Monkey
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(Sweeps, "refresh_cards", fail)
+    began = monotonic()
     pager.app.sweeps.start()
+    heard = pager.app.watch.pulse
+    assert heard.silent() == []
     await asyncio.wait_for(twice.wait(), 10)
     pager.app.sweeps.stop()
+    monkeypatch.setattr(pulse, "monotonic", lambda: began + 10_900)
+    assert {"refresh_cards", "audit", "fate", "deliver", "card", "watch_loops", "forget"} == set(
+        heard.silent()
+    )
