@@ -58,6 +58,9 @@ COMMANDS: Final = {
     "incidents": ("incidents:incidents", "The incidents, newest first."),
     "ack": ("incidents:ack", "Acknowledge incidents."),
     "resolve": ("incidents:resolve", "Resolve incidents."),
+    "merge": ("incidents:merge", "Make one incident of two."),
+    "unmerge": ("incidents:unmerge", "Take a merged incident out again."),
+    "maintenance": ("maintenance:maintenance", "Hold back the pages of a service for a while."),
 }
 for _order, (_name, (_target, _help)) in enumerate(COMMANDS.items()):
     app.command(f"bot.commands.{_target}", name=_name, help=_help, sort_key=_order)

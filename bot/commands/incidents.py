@@ -1,4 +1,4 @@
-"""incidents, ack, resolve: seeing problems and answering them from a terminal.
+"""incidents, ack, resolve, merge, unmerge: seeing problems and answering them from a terminal.
 
 Never pages: the running Midwatch does, and sees what is done here within a second.
 """
@@ -50,6 +50,34 @@ async def ack(number: int, *more: int, as_json: Json = False) -> None:
 async def resolve(number: int, *more: int, as_json: Json = False) -> None:
     """Resolve incidents by their numbers."""
     await _respond((number, *more), lambda engine: engine.responder.resolve, as_json)
+
+
+async def merge(number: int, into: int, /, *, as_json: Json = False) -> None:
+    """Merge an incident into another: it is over, and its alerts go on there.
+
+    Parameters
+    ----------
+    number
+        Of the incident that is over.
+    into
+        The number of the one that goes on.
+    """
+
+    def deed(engine: Opened) -> Respond:
+        async def respond(incident_id: int, actor: Actor) -> Answer:
+            other = await engine.responder.find(into)
+            if other is None:
+                raise NotFound(f"There is no incident #{into}.")
+            return await engine.responder.merge(incident_id, actor, other)
+
+        return respond
+
+    await _respond((number,), deed, as_json)
+
+
+async def unmerge(number: int, *more: int, as_json: Json = False) -> None:
+    """Take merged incidents out again: they are open, and people are paged for them anew."""
+    await _respond((number, *more), lambda engine: engine.responder.unmerge, as_json)
 
 
 Respond = Callable[[int, Actor], Awaitable[Answer]]
@@ -111,4 +139,5 @@ def _plain(view: IncidentView) -> dict[str, Any]:
         "acknowledged_by": view.acknowledged_by,
         "resolved_at": view.resolved_at,
         "resolved_by": view.resolved_by,
+        "merged_into": view.merged_into,
     }

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from engine.config.durations import parse_duration
 from engine.config.reading import did_you_mean
-from engine.directory import Directory, NamedSchedule, Person
+from engine.directory import Directory, NamedSchedule, Person, Service
 from engine.errors import BadCommand, NotFound
 
-Named = TypeVar("Named", Person, NamedSchedule)
+Named = TypeVar("Named", Person, NamedSchedule, Service)
 
 
 def person(directory: Directory, typed: str) -> Person:
@@ -23,6 +23,10 @@ def person(directory: Directory, typed: str) -> Person:
 
 def schedule(directory: Directory, typed: str) -> NamedSchedule:
     return _one("schedule", typed, directory.schedules.values())
+
+
+def service(services: Iterable[Service], typed: str) -> Service:
+    return _one("service", typed, services)
 
 
 def duration(typed: str) -> timedelta:

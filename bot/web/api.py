@@ -12,6 +12,7 @@ from aiohttp import web
 
 from bot.web import openapi, shapes
 from bot.web.keys import Tokens
+from bot.web.maintenance import MaintenanceApi
 from bot.web.parts import WebParts
 from bot.web.problems import Problem
 from bot.web.routes import Reply, Route, mount
@@ -22,6 +23,7 @@ from bot.web.shapes import (
     IncidentPath,
     Incidents,
     ListQuery,
+    MergeInto,
     NewIncident,
     OnCall,
     OnCallQuery,
@@ -51,8 +53,11 @@ class Api:
             Route("GET", "/v1/incidents/{id}", self.get_incident, problems=(404,)),
             Route("POST", "/v1/incidents/{id}/acknowledge", self.acknowledge_incident, problems=(403, 404)),
             Route("POST", "/v1/incidents/{id}/resolve", self.resolve_incident, problems=(403, 404)),
+            Route("POST", "/v1/incidents/{id}/merge", self.merge_incident, problems=(403, 404)),
+            Route("POST", "/v1/incidents/{id}/unmerge", self.unmerge_incident, problems=(403, 404)),
             Route("GET", "/v1/schedules/oncall", self.list_on_call),
             Route("GET", "/v1/schedules/{name}/oncall", self.get_on_call, problems=(404,)),
+            *MaintenanceApi(parts, self._actor).routes,
         )
 
     @cached_property
@@ -113,6 +118,18 @@ class Api:
         """Resolve an incident."""
         view = await self._view(caller, path.id)
         return _acted(await self._parts.responder.resolve(view.id, await self._actor(caller, body)))
+
+    async def merge_incident(self, caller: TokenRow, *, path: IncidentPath, body: MergeInto) -> Reply[Acted]:
+        """Merge an incident into another: it is over, and its alerts go on there."""
+        view, other = await self._view(caller, path.id), await self._view(caller, body.into)
+        return _acted(await self._parts.responder.merge(view.id, await self._actor(caller, body), other.id))
+
+    async def unmerge_incident(
+        self, caller: TokenRow, *, path: IncidentPath, body: Act | None = None
+    ) -> Reply[Acted]:
+        """Take a merged incident out again: it is open, and people are paged for it anew."""
+        view = await self._view(caller, path.id)
+        return _acted(await self._parts.responder.unmerge(view.id, await self._actor(caller, body)))
 
     async def list_on_call(self, caller: TokenRow, *, query: OnCallQuery) -> Reply[OnCalls]:
         """Who is on call, on every schedule."""

@@ -69,6 +69,10 @@ class Act(Taken):
     user_id: Id | None = Field(default=None, description="the person for whom the token acts")
 
 
+class MergeInto(Act):
+    into: Id = Field(description="the incident that goes on")
+
+
 class NewIncident(Taken):
     service: Word = Field(description="its name")
     title: Word
@@ -90,6 +94,8 @@ class Incident(BaseModel):
     snoozed_until: datetime | None
     resolved_at: datetime | None
     resolved_by: str | None
+    merged_into: int | None = Field(description="the number of the incident that goes on in its place")
+    held_until: datetime | None = Field(description="maintenance holds its next step until then")
     alert_count: int
     firing_count: int
     event_count: int

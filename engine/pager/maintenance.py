@@ -5,7 +5,7 @@ Never cancels what was written before a window began, and never holds for more t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -13,7 +13,7 @@ import structlog
 
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
-from engine.errors import BadInput
+from engine.errors import BadInput, NotFound
 from engine.escalation import decide
 from engine.escalation.fate import Hold
 from engine.models import ORG, Actor, Timer, TimerKind, Urgency, Via
@@ -76,16 +76,25 @@ class Maintenance:
 
         What they hold is paged within five minutes: no held timer sleeps longer.
         """
+        return await self._end(lambda window: window.service_id == service_id, actor)
+
+    async def end_one(self, window_id: int, actor: Actor) -> Window:
+        ended = await self._end(lambda window: window.id == window_id, actor)
+        if not ended:
+            raise NotFound("No such maintenance window is on or planned.")
+        return ended[0]
+
+    async def _end(self, meant: Callable[[Window], bool], actor: Actor) -> Sequence[Window]:
         now = self._clock.now()
 
         async def unit(tx: Tx) -> list[Window]:
-            found = [one for one in await store.to_come(tx, ORG, now) if one.service_id == service_id]
+            found = [one for one in await store.to_come(tx, ORG, now) if meant(one)]
             await store.end(tx, ORG, [one.id for one in found], now)
             return found
 
         ended = await self._database.write(unit, rank=Writer.RESPOND)
-        ids = [one.id for one in ended]
-        log.info("maintenance.ended", windows=ids, service=service_id, by=actor.name, via=actor.via.value)
+        for one in ended:
+            log.info("maintenance.ended", window=one.id, by=actor.name, via=actor.via.value)
         return ended
 
 

@@ -115,6 +115,20 @@ def test_an_override_says_what_it_did(configured: Terminal) -> None:
     assert configured.json("override", "ana", "30m")["override"]["schedule_id"] > 0
 
 
+def test_maintenance_is_started_listed_and_ended(configured: Terminal) -> None:
+    """Of a service or of all, for how long and why; nothing on is said with how to start."""
+    assert "midwatch maintenance start SERVICE 2h" in configured("maintenance", "list")
+    said = configured("maintenance", "start", "checkout", "2h", "--reason", "new switches")
+    assert said.startswith("Nobody is paged for checkout for 2h, until ")
+    assert configured.json("maintenance", "start", "all", "30m")["service"] is None
+    listed = configured("maintenance", "list").splitlines()
+    assert [line.split("  ")[0] for line in listed] == ["checkout", "all services"]
+    assert listed[0].endswith("new switches")
+    assert configured("maintenance", "end", "checkout").startswith("The maintenance of checkout is over.")
+    assert configured("maintenance", "end", "checkout").startswith("No maintenance of checkout is on")
+    assert [window["id"] for window in configured.json("maintenance", "list")] == [2]
+
+
 def test_a_key_is_written_alone_so_that_scripts_can_take_it(configured: Terminal) -> None:
     """key create writes the key on standard output and everything else beside it."""
     made = configured("key", "create", "checkout")
@@ -146,6 +160,10 @@ WRONG = [
     (["key", "revoke", "99"], 1, "There is no key 99"),
     (["token", "create", "x", "--person", "bob"], 1, "There is no person 'bob'."),
     (["ack", "42"], 1, "There is no incident #42."),
+    (["merge", "42", "41"], 1, "There is no incident #42."),
+    (["unmerge", "42"], 1, "There is no incident #42."),
+    (["maintenance", "start", "chekout", "2h"], 1, "There is no service 'chekout'"),
+    (["maintenance", "start", "checkout", "25h"], 2, "A maintenance window lasts 24 hours at most."),
     (["ack"], 2, "requires an argument"),
     (["ack", "x"], 2, "Invalid value"),
     (["incidents", "--status", "open"], 2, "A status is one of triggered, acknowledged"),

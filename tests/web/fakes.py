@@ -142,6 +142,20 @@ class FakePager:
     async def resolve(self, incident_id: int, actor: Actor) -> Answer:
         return self._act("resolve", IncidentStatus.RESOLVED, incident_id, actor)
 
+    async def merge(self, incident_id: int, actor: Actor, into: int) -> Answer:
+        number = self.incidents[into].number
+        return self._moved("merge", incident_id, actor, IncidentStatus.RESOLVED, number)
+
+    async def unmerge(self, incident_id: int, actor: Actor) -> Answer:
+        return self._moved("unmerge", incident_id, actor, IncidentStatus.TRIGGERED, None)
+
+    def _moved(
+        self, verb: str, incident_id: int, actor: Actor, status: IncidentStatus, into: int | None
+    ) -> Answer:
+        self.acts.append((verb, incident_id, actor))
+        self.add(replace(self.incidents[incident_id], status=status, merged_into=into))
+        return Answer(self.incidents[incident_id], True, verb)
+
     def _act(self, verb: str, status: IncidentStatus, incident_id: int, actor: Actor) -> Answer:
         if self.fails is not None:
             raise self.fails

@@ -233,3 +233,18 @@ async def test_who_is_on_call_now_and_at_an_instant(client: Client, world: World
     assert at.json["since"] == "2026-03-05T02:00:00Z"
     for odd in ("2026-03-05T10:00:00", "0001-01-01T00:00:00%2B23:00", "9999-12-31T23:59:59-23:00", "soon"):
         assert is_a_problem(await client.get(f"{path}?at={odd}", headers=AUTH), 422)
+
+
+async def test_an_incident_is_merged_and_taken_out_again(client: Client, world: World) -> None:
+    """By ids; the answer names the other by its number."""
+    one, two = incident(41), incident(42)
+    world.pager.add(one, two)
+    path = f"/v1/incidents/{two.id}"
+    merged = (await client.post(f"{path}/merge", json={"into": one.id}, headers=AUTH)).json
+    assert (merged["status"], merged["merged_into"], merged["changed"]) == ("resolved", 41, True)
+    back = (await client.post(f"{path}/unmerge", json={"user_id": BEN.id}, headers=AUTH)).json
+    assert (back["status"], back["merged_into"], back["changed"]) == ("triggered", None, True)
+    for body, status in (({"into": 7}, 404), ({}, 422), ({"into": one.id, "user_id": 99}, 422)):
+        assert is_a_problem(await client.post(f"{path}/merge", json=body, headers=AUTH), status)
+    acts = [(verb, incident_id, actor.person_id) for verb, incident_id, actor in world.pager.acts]
+    assert acts == [("merge", two.id, None), ("unmerge", two.id, BEN.id)]
