@@ -30,6 +30,7 @@ from bot.web.server import build_web, runner
 from engine import metrics
 from engine.clock import Clock, MovableClock
 from engine.db import Database
+from engine.horizon import Horizon
 from engine.models import LaneName, Timer
 from engine.notify.apprise_url import AppriseTransport
 from engine.notify.email import EmailTransport
@@ -285,12 +286,13 @@ def _worker(
 ) -> Worker:
     escalator = Escalator(database, clock, roster.directory, nudge)
     cards = Claiming(database, clock, owner, slack.cards) if slack is not None else NoCards(database)
+    horizon = Horizon(database, clock)
     lanes = (
-        Lane(LaneName.FATE, escalator, database, clock),
-        Lane(LaneName.DELIVER, pipeline, database, clock, capacity=lambda: pipeline.capacity),
-        Lane(LaneName.CARD, cards, database, clock),
+        Lane(LaneName.FATE, escalator, horizon, database, clock),
+        Lane(LaneName.DELIVER, pipeline, horizon, database, clock, capacity=lambda: pipeline.capacity),
+        Lane(LaneName.CARD, cards, horizon, database, clock),
     )
-    return Worker(lanes, pipeline.drain)
+    return Worker(lanes, horizon, pipeline.drain)
 
 
 class NoCards:

@@ -251,7 +251,7 @@ def upsert(tx: Tx, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
     return postgresql.insert(table)
 
 
-class _Array(TypeDecorator[Any]):
+class ListOf(TypeDecorator[Any]):
     """A list in one parameter: an array on PostgreSQL, JSON text on SQLite."""
 
     impl = sa.Text
@@ -283,10 +283,18 @@ class any_of(sa.sql.expression.ColumnElement[bool]):  # noqa: N801  # reads as a
         ("values", sa.sql.visitors.InternalTraversal.dp_clauseelement),
     ]
 
-    def __init__(self, column: sa.ColumnElement[Any], values: Sequence[int] | Sequence[str]) -> None:
+    def __init__(
+        self,
+        column: sa.ColumnElement[Any],
+        values: Sequence[int] | Sequence[str] | sa.BindParameter[Any],
+    ) -> None:
         item = sa.Text if isinstance(column.type, sa.Text) else sa.BigInteger
         self.column = column
-        self.values = sa.bindparam(None, list(values), type_=_Array(item), unique=True)
+        self.values = (
+            values
+            if isinstance(values, sa.BindParameter)
+            else sa.bindparam(None, list(values), type_=ListOf(item), unique=True)
+        )
 
     def self_group(self, against: Any = None) -> Self:
         """Why: SQLite has no booleans, and a condition that is written `… IN (…) = 1` uses no index."""

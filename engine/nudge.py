@@ -16,6 +16,7 @@ import asyncpg
 import structlog
 from sqlalchemy.engine import make_url
 
+from engine.clock import monotonic
 from engine.db import Database, without_tls
 
 log = structlog.get_logger(__name__)
@@ -33,6 +34,7 @@ class Nudge:
         self._subscribers: list[Callable[[], None]] = []
         self._pending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self.lost_at: float | None = None  # monotonic: since when nobody hears the other processes
 
     def subscribe(self, wake: Callable[[], None]) -> None:
         self._subscribers.append(wake)
@@ -47,6 +49,7 @@ class Nudge:
 
     async def start(self) -> None:
         if self._dsn is not None:
+            self.lost_at = monotonic()
             self._task = asyncio.create_task(self._run(self._dsn), name="nudge")
 
     async def stop(self) -> None:
@@ -79,6 +82,7 @@ class Nudge:
         connection.add_termination_listener(end)
         try:
             await connection.add_listener(CHANNEL, self._heard)
+            self.lost_at = None
             self._wake()  # what was said while nobody listened
             while not gone.is_set():
                 await self._pending.wait()
@@ -88,6 +92,7 @@ class Nudge:
                 await connection.execute(f"NOTIFY {CHANNEL}")
                 await asyncio.sleep(AT_MOST_EVERY.total_seconds())
         finally:
+            self.lost_at = monotonic()
             connection.terminate()
 
     def _heard(self, connection: Any, pid: int, _channel: str, _payload: str) -> None:

@@ -29,6 +29,7 @@ from engine.models import (
 # once. The same text stands in the indexes, the upserts and the selects that must match them.
 OPEN: Final = text("status <> 'resolved'")
 UNFINISHED: Final = text("status IN ('queued', 'sending')")
+REFERRED: Final = text("provider_ref <> ''")
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -486,8 +487,7 @@ timers = Table(
     # timer for the one it held.
     sqlite_autoincrement=True,
 )
-Index("ix_timers_due", timers.c.lane, timers.c.due_at, timers.c.id)
-Index("ix_timers_subject", timers.c.subject_id)
+Index("ix_timers_due", timers.c.lane, timers.c.rank, timers.c.due_at, timers.c.id)
 
 deliveries = Table(
     "deliveries",
@@ -522,7 +522,13 @@ deliveries = Table(
     _one_of("status", DeliveryStatus, "status"),
 )
 Index("ix_deliveries_incident", deliveries.c.org_id, deliveries.c.incident_id)
-Index("ix_deliveries_ref", deliveries.c.org_id, deliveries.c.provider_ref)
+Index(
+    "ix_deliveries_ref",
+    deliveries.c.org_id,
+    deliveries.c.provider_ref,
+    sqlite_where=REFERRED,
+    postgresql_where=REFERRED,
+)
 Index(
     "ix_deliveries_unfinished",
     deliveries.c.org_id,

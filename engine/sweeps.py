@@ -75,6 +75,7 @@ class Sweeps:
         self._scheduler.add_listener(_failed, EVENT_JOB_ERROR)
         for lane in self._worker.lanes:
             self._pulse.expect(lane.name.value, partial(_ticked_at, lane))
+        self._pulse.expect("horizon", lambda: self._worker.horizon.ticked_at)
         for sweep in self._sweeps():
             self._pulse.expect(sweep.name, within=max(SILENT, MISSED * sweep.every))
             self._scheduler.add_job(

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from engine.bulk import Insert, ReturningInsert, insert_many, update_many
 from engine.db import Tx, any_of
 from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method
-from engine.schema import attempts, contact_methods, deliveries, incidents
+from engine.schema import REFERRED, attempts, contact_methods, deliveries, incidents
 
 # Spelled out like the index predicate: see schema.UNFINISHED.
 QUEUED: Final = sa.text("deliveries.status = 'queued'")
@@ -123,7 +123,7 @@ async def by_ref(tx: Tx, org_id: int, provider_ref: str) -> Delivery | None:
     row = (
         await tx.execute(
             sa.select(deliveries).where(
-                deliveries.c.org_id == org_id, deliveries.c.provider_ref == provider_ref
+                deliveries.c.org_id == org_id, deliveries.c.provider_ref == provider_ref, REFERRED
             )
         )
     ).first()

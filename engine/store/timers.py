@@ -5,17 +5,19 @@ Decides nothing. Timers of an incident are touched only under that incident's lo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from engine.bulk import Insert, insert_many
-from engine.db import Tx, any_of
+from engine.db import ListOf, Tx, any_of
 from engine.models import LaneName, Rank, Timer, TimerKind
-from engine.schema import timers
+from engine.schema import EPOCH, Instant, timers
 
 FATE_KINDS = (
     TimerKind.ESCALATE,
@@ -30,7 +32,6 @@ LANES = {
     TimerKind.DELIVER: LaneName.DELIVER,
     TimerKind.CARD: LaneName.CARD,
 }
-KINDS = {lane: [kind.value for kind, belongs in LANES.items() if belongs is lane] for lane in LaneName}
 
 COLUMNS = (
     timers.c.id,
@@ -136,38 +137,61 @@ def _free(now: datetime) -> sa.ColumnElement[bool]:
     )
 
 
-def _of(lane: LaneName) -> sa.ColumnElement[bool]:
-    """The lane's timers, but for kinds of a newer version, which are left alone."""
-    return sa.and_(timers.c.lane == lane.value, any_of(timers.c.kind, KINDS[lane]))
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Somewhere in the queue of a lane and rank; without `due_at` its beginning."""
+
+    lane: LaneName
+    rank: Rank
+    due_at: datetime = EPOCH
+    id: int = 0
 
 
-async def due(tx: Tx, lane: LaneName, now: datetime, limit: int, after: Timer | None = None) -> list[Timer]:
-    """What is due and untaken: by rank, the oldest first; goes on `after` what could not be taken."""
-    statement = sa.select(*COLUMNS).where(_of(lane), _free(now))
-    if after is not None:
-        place = sa.tuple_(timers.c.rank, timers.c.due_at, timers.c.id)
-        statement = statement.where(place > sa.tuple_(*_bound(after)))
-    rows = await tx.execute(statement.order_by(timers.c.rank, timers.c.due_at, timers.c.id).limit(limit))
-    return [_timer(row) for row in rows]
+def beginnings(lanes: Iterable[LaneName] = LaneName) -> tuple[Place, ...]:
+    return tuple(Place(lane, rank) for lane in lanes for rank in Rank)
 
 
-def _bound(after: Timer) -> tuple[sa.ColumnElement[Any], ...]:
-    return (
-        sa.bindparam(None, after.rank, type_=timers.c.rank.type),
-        sa.bindparam(None, after.due_at, type_=timers.c.due_at.type),
-        sa.bindparam(None, after.id, type_=timers.c.id.type),
-    )
+async def near(
+    tx: Tx, places: Sequence[Place], now: datetime, until: datetime, limit: int
+) -> tuple[list[Timer], tuple[Place, ...]]:
+    """What comes after these places, due `until` then and untaken now: at most `limit` of each queue,
+    in one statement. Second: where to read on in queues that have more."""
+    bound: dict[str, Any] = {"until": until, "now": now, "few": limit, "kinds": [*LANES]}
+    for n, place in enumerate(places):
+        bound |= {f"lane{n}": place.lane, f"rank{n}": int(place.rank)}
+        bound |= {f"due{n}": place.due_at, f"id{n}": place.id}
+    rows = await tx.execute(_near(len(places)), bound)
+    found = [_timer(row) for row in rows]
+    last: dict[tuple[LaneName, int], list[Timer]] = defaultdict(list)
+    for timer in found:
+        last[LANES[TimerKind(timer.kind)], timer.rank].append(timer)
+    full = [
+        Place(lane, Rank(rank), *max((timer.due_at, timer.id) for timer in these))
+        for (lane, rank), these in last.items()
+        if len(these) == limit
+    ]
+    return sorted(found, key=lambda timer: (timer.rank, timer.due_at, timer.id)), tuple(full)
 
 
-async def upcoming(tx: Tx, lane: LaneName, start: datetime, end: datetime, limit: int) -> list[datetime]:
-    """When the lane's next timers are due, after `start` and up to `end`."""
-    rows = await tx.execute(
-        sa.select(timers.c.due_at)
-        .where(_of(lane), timers.c.due_at > start, timers.c.due_at <= end)
-        .order_by(timers.c.due_at, timers.c.id)
-        .limit(limit)
-    )
-    return list(rows.scalars())
+@lru_cache(maxsize=32)
+def _near(queues: int) -> sa.CompoundSelect[Any]:
+    """One probe of the index for each queue. Kinds of a newer version are left alone."""
+    until, now = (sa.bindparam(name, type_=Instant) for name in ("until", "now"))
+    free = sa.or_(timers.c.lease_until.is_(None), timers.c.lease_until <= now)
+    known = any_of(timers.c.kind, sa.bindparam("kinds", type_=ListOf(sa.Text)))
+    each = []
+    for n in range(queues):
+        place = sa.tuple_(sa.bindparam(f"due{n}", type_=Instant), sa.bindparam(f"id{n}", type_=sa.BigInteger))
+        queue = (
+            sa.select(*COLUMNS)
+            .where(timers.c.lane == sa.bindparam(f"lane{n}", type_=sa.Text))
+            .where(timers.c.rank == sa.bindparam(f"rank{n}", type_=sa.Integer))
+            .where(sa.tuple_(timers.c.due_at, timers.c.id) > place, timers.c.due_at <= until, free, known)
+            .order_by(timers.c.due_at, timers.c.id)
+            .limit(sa.bindparam("few", type_=sa.Integer))
+        )
+        each.append(sa.select(queue.subquery(f"queue{n}")))
+    return sa.union_all(*each)
 
 
 async def next_due(tx: Tx) -> datetime | None:
@@ -176,7 +200,7 @@ async def next_due(tx: Tx) -> datetime | None:
     for lane in LaneName:
         rows = await tx.execute(
             sa.select(timers.c.due_at, timers.c.lease_until)
-            .where(_of(lane))
+            .where(timers.c.lane == lane.value, any_of(timers.c.kind, [*LANES]))
             .order_by(timers.c.due_at, timers.c.id)
             .limit(50)
         )

@@ -12,19 +12,21 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import make_url
 
-from engine import db, worker
+from engine import db, horizon, worker
 from engine.clock import SystemClock, monotonic
 from engine.db import Database
 from engine.errors import Unavailable
+from engine.horizon import Horizon
 from engine.models import ORG, DeliveryStatus, LaneName, Method, Timer, TimerKind
 from engine.nudge import Nudge
 from engine.store import timers
 from engine.store.timers import Arming
-from engine.worker import Claiming, Lane
+from engine.worker import Claiming, Lane, Worker
 from tests.conftest import run_on_server
 from tests.fakes import START, FakeClock
 from tests.scenario.harness import Pager, fire
 from tests.scenario.sending import LADDER, gate, only
+from tests.store import queue
 
 PATIENCE = 10  # seconds that a test waits at most
 HOUR = timedelta(hours=1)
@@ -63,11 +65,11 @@ class Recorder:
         return monotonic() - began
 
 
-class Sleeper(Lane):
-    """A lane that says when it has nothing to do for the first time."""
+class Sleeper(Horizon):
+    """A horizon that says when it has nothing to do for the first time."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, CLOCK)
         self.asleep = asyncio.Event()
 
     async def _sleep(self, wait: timedelta) -> None:
@@ -82,33 +84,43 @@ async def arm(database: Database, *after: timedelta) -> None:
 
 
 @asynccontextmanager
-async def running(recorder: Recorder) -> AsyncIterator[Lane]:
-    """A lane that has looked once, found nothing and sleeps."""
-    lane = Sleeper(LaneName.DELIVER, recorder, recorder.database, CLOCK)
-    task = asyncio.create_task(lane.run())
-    await asyncio.wait_for(lane.asleep.wait(), PATIENCE)
-    yield lane
-    lane.stop()
-    await asyncio.wait_for(task, PATIENCE)
+async def running(recorder: Recorder) -> AsyncIterator[Worker]:
+    """A worker of one lane that has looked once, found nothing and sleeps."""
+    far = Sleeper(recorder.database)
+    lane = Lane(LaneName.DELIVER, recorder, far, recorder.database, CLOCK)
+    made = Worker([lane], far, nothing_flies)
+    await made.start()
+    await asyncio.wait_for(far.asleep.wait(), PATIENCE)
+    yield made
+    await asyncio.wait_for(made.stop(), PATIENCE)
+
+
+async def nothing_flies() -> None: ...
+
+
+def no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but a nudge or a deadline wakes anybody within the hour."""
+    monkeypatch.setattr(worker, "RECHECK", HOUR)
+    monkeypatch.setattr(horizon, "LOOK_EVERY", HOUR)
 
 
 async def test_a_nudge_wakes_it(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is armed for now is worked now, though the loop would have slept for an hour."""
-    monkeypatch.setattr(worker, "RECHECK", HOUR)
+    no_second_look(monkeypatch)
     recorder = Recorder(database)
-    async with running(recorder) as lane:
+    async with running(recorder) as made:
         await arm(database, timedelta())
-        lane.wake()
+        made.wake()
         await recorder.until_done()
 
 
 async def test_it_wakes_when_a_timer_comes_due(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """It sleeps to the next deadline that it knows of, not to its next look."""
-    monkeypatch.setattr(worker, "RECHECK", HOUR)
+    no_second_look(monkeypatch)
     recorder = Recorder(database, awaited=2)
-    async with running(recorder) as lane:
+    async with running(recorder) as made:
         await arm(database, timedelta(milliseconds=200), timedelta(milliseconds=400))
-        lane.wake()
+        made.wake()
         await recorder.until_done()
     assert all(late >= timedelta() for _, late in recorder.worked)
 
@@ -117,7 +129,7 @@ async def test_what_comes_due_during_the_work_is_not_slept_over(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A deadline that passes while others are worked is late already: the loop asks again at once."""
-    monkeypatch.setattr(worker, "RECHECK", HOUR)
+    no_second_look(monkeypatch)
     recorder = Recorder(database, awaited=2)
     soon = timedelta(milliseconds=100)
 
@@ -126,9 +138,9 @@ async def test_what_comes_due_during_the_work_is_not_slept_over(
         await CLOCK.sleep_until(CLOCK.now() + 2 * soon)
 
     recorder.before = past_the_next_deadline
-    async with running(recorder) as lane:
+    async with running(recorder) as made:
         await arm(database, timedelta(), soon)
-        lane.wake()
+        made.wake()
         await recorder.until_done()
 
 
@@ -142,7 +154,7 @@ async def test_it_looks_each_second_without_a_nudge(database: Database) -> None:
 
 async def test_it_stops_at_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that sleeps for an hour ends when it is told to."""
-    monkeypatch.setattr(worker, "RECHECK", HOUR)
+    no_second_look(monkeypatch)
     began = monotonic()
     async with running(Recorder(database)):
         pass
@@ -153,14 +165,21 @@ async def test_no_failure_ends_it(database: Database, monkeypatch: pytest.Monkey
     """Whatever a handler raises, the next look is made, and only a look that succeeded is a tick (B060)."""
     monkeypatch.setattr(worker, "BACK_OFF", timedelta(milliseconds=10))
     recorder = Recorder(database)
-    async with running(recorder) as lane:
+    async with running(recorder) as made:
         recorder.fails = [RuntimeError("a bug"), Unavailable(), ValueError("another")]
-        ticked = lane.ticked_at
+        (lane,) = made.lanes
+        handle, ticks = recorder.handle, []
+
+        async def watched(due: Sequence[Timer]) -> int:
+            ticks.append(lane.ticked_at)
+            return await handle(due)
+
+        recorder.handle = watched  # type: ignore[method-assign]  # watched from outside
         await arm(database, timedelta())
-        lane.wake()
+        made.wake()
         await recorder.until_done()
         assert recorder.fails == []
-        assert lane.ticked_at == ticked
+        assert (len(ticks), len(set(ticks))) == (4, 1)
 
 
 async def test_it_outlives_a_locked_sqlite_file(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,15 +202,15 @@ async def test_it_outlives_a_locked_sqlite_file(sqlite_url: str, monkeypatch: py
             raise
 
     recorder.handle = watched  # type: ignore[method-assign]  # watched from outside
-    lane = Lane(LaneName.DELIVER, recorder, database, CLOCK)
-    task = asyncio.create_task(lane.run())
+    far = Horizon(database, CLOCK)
+    made = Worker([Lane(LaneName.DELIVER, recorder, far, database, CLOCK)], far, nothing_flies)
+    await made.start()
     await asyncio.wait_for(failed.wait(), PATIENCE)
     assert recorder.worked == []
     other.execute("ROLLBACK")
     other.close()
     await recorder.until_done()
-    lane.stop()
-    await task
+    await made.stop()
     await database.close()
 
 
@@ -202,11 +221,11 @@ async def test_it_outlives_a_restart_of_postgresql(
     monkeypatch.setattr(worker, "BACK_OFF", timedelta(milliseconds=50))
     database = Database(postgresql_url)
     recorder = Recorder(database, awaited=3)
-    async with running(recorder) as lane:
+    async with running(recorder) as made:
         for n in range(3):
             await run_on_server(postgresql_server, _cut(postgresql_url))
             await arm(database, *[timedelta()] * (n + 1))
-            lane.wake()
+            made.wake()
             recorder.awaited = n + 1
             recorder.done.clear()
             await recorder.until_done()
@@ -244,9 +263,9 @@ async def test_a_nudge_reaches_other_processes_even_after_a_cut(
 async def test_a_hundred_timers_are_worked_when_they_are_due(database: Database) -> None:
     """Each fires within a second of its deadline, never before it, and once."""
     recorder = Recorder(database, awaited=100)
-    async with running(recorder) as lane:
+    async with running(recorder) as made:
         await arm(database, *(timedelta(milliseconds=5 * n) for n in range(100)))
-        lane.wake()
+        made.wake()
         await recorder.until_done()
     late = sorted(late for _, late in recorder.worked)
     assert len({timer.id for timer, _ in recorder.worked}) == len(recorder.worked) == 100
@@ -262,12 +281,13 @@ async def test_claims_are_few_at_a_time(database: Database) -> None:
         async def handle(self, claimed: Sequence[Timer]) -> None:
             lots.append(len(claimed))
             async with database.snapshot() as tx:
-                left = await timers.due(tx, LaneName.CARD, START, 100)
+                left = await queue.due(tx, LaneName.CARD, START, 100)
             lots.append(len(left))
 
     armings = [Arming(TimerKind.CARD, n, START) for n in range(40)]
     await database.write(lambda tx: timers.arm(tx, ORG, armings))
-    lane = Lane(LaneName.CARD, Claiming(database, FakeClock(), "me", Slow()), database, FakeClock())
+    slow, clock = Claiming(database, FakeClock(), "me", Slow()), FakeClock()
+    lane = Lane(LaneName.CARD, slow, Horizon(database, clock), database, clock)
     assert await lane.run_due() == 40
     assert lots == [16, 24, 16, 8, 8, 0]
 

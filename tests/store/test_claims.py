@@ -12,6 +12,7 @@ from engine.models import ORG, LaneName, Timer, TimerKind
 from engine.store import timers
 from engine.store.timers import Arming
 from tests.fakes import START
+from tests.store import queue
 
 CLAIMERS, TIMERS, AT_ONCE = 8, 500, 25
 
@@ -26,7 +27,7 @@ async def claimer(url: str, owner: str) -> list[int]:
     try:
         while True:
             async with database.snapshot() as tx:
-                due = await timers.due(tx, LaneName.DELIVER, START, AT_ONCE)
+                due = await queue.due(tx, LaneName.DELIVER, START, AT_ONCE)
             if not due:
                 return mine
             held = await database.write(partial(_claim, due=due, owner=owner))
@@ -57,5 +58,5 @@ async def test_arming_in_opposite_orders_ends(database: Database) -> None:
             )
         )
     async with database.snapshot() as tx:
-        due = await timers.due(tx, LaneName.CARD, START, 100)
+        due = await queue.due(tx, LaneName.CARD, START, 100)
     assert {timer.rev for timer in due} == {20}

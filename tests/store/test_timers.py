@@ -12,8 +12,9 @@ from engine import schema
 from engine.db import Database, Tx
 from engine.models import ORG, LaneName, Rank, Timer, TimerKind
 from engine.store import timers
-from engine.store.timers import Arming
+from engine.store.timers import Arming, beginnings
 from tests.fakes import START
+from tests.store import queue
 
 NOW = START
 LEASE = timedelta(seconds=30)
@@ -35,7 +36,7 @@ async def due(
     database: Database, now: datetime = NOW, limit: int = 100, lane: LaneName = LaneName.DELIVER
 ) -> list[Timer]:
     async with database.snapshot() as tx:
-        return await timers.due(tx, lane, now, limit)
+        return await queue.due(tx, lane, now, limit)
 
 
 async def claim(database: Database, now: datetime = NOW, found: Sequence[Timer] | None = None) -> list[Timer]:
@@ -86,7 +87,7 @@ async def test_what_is_due_comes_oldest_first_and_can_be_paged(database: Databas
     first = await due(database, limit=2)
     assert [timer.subject_id for timer in first] == [5, 4]
     async with database.snapshot() as tx:
-        rest = await timers.due(tx, LaneName.DELIVER, NOW, 100, first[-1])
+        rest = await queue.due(tx, LaneName.DELIVER, NOW, 100, first[-1])
     assert [timer.subject_id for timer in rest] == [3, 2, 1]
 
 
@@ -97,7 +98,7 @@ async def test_pages_come_before_notices_however_long_those_have_waited(database
     first = await due(database, limit=1)
     assert [timer.subject_id for timer in first] == [7]
     async with database.snapshot() as tx:
-        rest = await timers.due(tx, LaneName.DELIVER, NOW, 2, first[-1])
+        rest = await queue.due(tx, LaneName.DELIVER, NOW, 2, first[-1])
     assert [timer.subject_id for timer in rest] == [8, 1]
 
 
@@ -243,8 +244,8 @@ async def test_the_next_due_time_waits_for_a_lease(database: Database) -> None:
     await claim(database)
     async with database.snapshot() as tx:
         assert await timers.next_due(tx) == later(seconds=30)
-        upcoming = await timers.upcoming(tx, LaneName.FATE, NOW, later(minutes=2), 10)
-    assert upcoming == [later(minutes=2)]
+        upcoming, _ = await timers.near(tx, beginnings([LaneName.FATE]), NOW, later(minutes=2), 10)
+    assert [timer.due_at for timer in upcoming] == [later(minutes=2)]
 
 
 async def test_every_statement_works_a_dozen_times_on_one_connection(any_database_url: str) -> None:
@@ -268,8 +269,7 @@ async def test_every_statement_works_a_dozen_times_on_one_connection(any_databas
             found = await timers.of_subjects(tx, ORG, [TimerKind.ESCALATE], [1])
             assert await timers.defer_failed(tx, found[0], now) == 1
             assert list(await timers.live(tx, [found[0].id])) == [found[0].id]
-            await timers.upcoming(tx, LaneName.FATE, now, now + LEASE, 5)
-            await timers.due(tx, LaneName.FATE, now, 5, found[0])
+            await timers.near(tx, beginnings(), now, now + LEASE, 5)
             assert await timers.next_due(tx) == now
             await timers.finish_all(tx, [found[0].id])
 

@@ -19,6 +19,7 @@ from engine.models import ORG, LaneName, Timer, TimerKind
 from engine.store import timers
 from engine.store.timers import Arming
 from tests.fakes import START
+from tests.store import queue
 
 LEASE = timedelta(seconds=30)
 SUBJECTS = st.integers(1, 4)
@@ -94,7 +95,7 @@ class TimerModel(RuleBasedStateMachine):
         expected = [subject for _, _, subject in sorted(free)[:limit]]
 
         async def unit(tx: Tx) -> list[Timer]:
-            due = await timers.due(tx, LaneName.DELIVER, self.now, limit)
+            due = await queue.due(tx, LaneName.DELIVER, self.now, limit)
             return await timers.claim(tx, due, "me", self.now + LEASE, self.now)
 
         held = self.write(unit)

@@ -1,0 +1,22 @@
+"""One queue of timers, read as a lane reads it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from engine.db import Tx
+from engine.models import LaneName, Rank, Timer
+from engine.store import timers
+from engine.store.timers import Place, beginnings
+
+
+async def due(tx: Tx, lane: LaneName, now: datetime, limit: int, after: Timer | None = None) -> list[Timer]:
+    """What is due and untaken: by rank, the oldest first; `after` a timer: the rest of its queue too."""
+    places = beginnings([lane])
+    if after is not None:
+        own = Place(lane, Rank(after.rank), after.due_at, after.id)
+        places = tuple(
+            own if place.rank == after.rank else place for place in places if place.rank >= after.rank
+        )
+    found, _ = await timers.near(tx, places, now, now, limit)
+    return found[:limit]
