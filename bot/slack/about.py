@@ -19,6 +19,7 @@ from engine.directory import ContactMethod, Directory, Person
 from engine.models import Method, Urgency
 from engine.pager.ladder import Resolver, reaches_somebody
 from engine.pager.roster import OnCallNow
+from engine.pulse import SILENT
 
 TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
     "who": (
@@ -111,12 +112,20 @@ def _after(delay: timedelta) -> str:
 
 
 def status(
-    health: SlackHealth, directory: Directory, rows: Sequence[OnCallNow], open_now: int, now: datetime
+    health: SlackHealth,
+    directory: Directory,
+    rows: Sequence[OnCallNow],
+    open_now: int,
+    ticked_at: datetime | None,
+    now: datetime,
 ) -> Message:
+    """`ticked_at`: when a worker of any process last left word that it works."""
     lines = [
         _slack(health, now),
         f"{'🔴' if open_now else '🟢'} {open_now} open incident{'' if open_now == 1 else 's'}",
     ]
+    if ticked_at is None or now - ticked_at > SILENT:
+        lines.append(f"🚨 {_no_worker(ticked_at, now)}: nobody is paged. Start one: `midwatch run`")
     empty = [escape.line(row.schedule, 60) for row in rows if not row.people]
     if empty:
         lines.append(f"🚨 Nobody is on call on {', '.join(empty[:20])}")
@@ -133,6 +142,12 @@ def status(
         lines.append(f"⚠️ The clock here is {words.duration(abs(health.clock_skew))} off Slack's")
     lines.append(f"{len(directory.people)} people · {len(directory.schedules)} schedules")
     return paragraphs(lines)
+
+
+def _no_worker(ticked_at: datetime | None, now: datetime) -> str:
+    if ticked_at is None:
+        return "No worker has run yet"
+    return f"No worker has ticked for {words.duration(now - ticked_at)}"
 
 
 def _slack(health: SlackHealth, now: datetime) -> str:

@@ -27,7 +27,7 @@ from engine.pager.receive import Receiver
 from engine.pager.respond import Answer, Responder
 from engine.pager.roster import Roster
 from engine.pager.views import Views
-from engine.store import cards
+from engine.store import cards, marks
 
 OPEN: Final = (IncidentStatus.TRIGGERED, IncidentStatus.UNANSWERED, IncidentStatus.ACKNOWLEDGED)
 LISTED: Final = 50
@@ -235,7 +235,10 @@ class Commands:
         roster, views = self._engine.roster, self._engine.views
         still_open = await views.list(OPEN, LISTED)
         directory, rows = await roster.directory(), await roster.who()
-        return about.status(self._health, directory, rows, len(still_open), self._engine.clock.now())
+        async with self._engine.database.snapshot() as tx:
+            ticked_at = await marks.last_tick(tx, ORG)
+        now = self._engine.clock.now()
+        return about.status(self._health, directory, rows, len(still_open), ticked_at, now)
 
 
 def _names(override: Override, directory: Directory) -> tuple[str, str]:

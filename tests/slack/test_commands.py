@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from bot.sandbox.content import visible_text
 from bot.sandbox.hands import Hands
-from engine.models import Actor, IncidentStatus, Via
+from engine.models import ORG, Actor, IncidentStatus, Via
+from engine.store import marks
 from tests.slack.conftest import Desk, until
 
 CLI = Actor("cho", Via.CLI)
@@ -275,10 +278,20 @@ async def test_page_opens_an_incident(online: Desk) -> None:
 async def test_status_tells_what_is_wrong(online: Desk) -> None:
     """Slack's state, open incidents, and nothing alarming where nothing is wrong."""
     await online.open()
+    now = online.clock.now()
+    await online.database.write(lambda tx: marks.tick(tx, ORG, now))
     answer = await online.types("dee", "/oncall status")
     assert "🟢 Slack is up" in answer
     assert "🔴 1 open incident\n" in answer
     assert "🚨" not in answer
+
+
+async def test_status_misses_the_worker(online: Desk) -> None:
+    """Where alerts are accepted and nobody works them, people are told in Slack too (B062)."""
+    assert "🚨 No worker has run yet: nobody is paged" in await online.types("dee", "/oncall status")
+    now = online.clock.now()
+    await online.database.write(lambda tx: marks.tick(tx, ORG, now - timedelta(minutes=5)))
+    assert "🚨 No worker has ticked for 5 min: nobody" in await online.types("dee", "/oncall status")
 
 
 @pytest.mark.parametrize(
