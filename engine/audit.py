@@ -1,15 +1,15 @@
-"""The invariants of the pager as queries: asked each minute, said loudly, repaired where that is safe.
+"""The audit: asks each minute whether every invariant holds, says loudly what does not, and repairs what
+may be repaired.
 
-Never pages by itself: a repair arms the timer that should have been there.
+Never pages by itself: a repair arms the timer that should have been there, or takes away what has
+nothing left to work. What only a person can judge is left as it is.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 
 import sqlalchemy as sa
 import structlog
@@ -17,93 +17,47 @@ import structlog
 from engine import metrics
 from engine.clock import Clock
 from engine.db import Database, Tx, any_of
+from engine.invariants import FOUND_AT_MOST, Finding, Invariant, find
 from engine.models import ORG, IncidentStatus, TimerKind
 from engine.nudge import Nudge
 from engine.pager.alarm import raise_alarm
-from engine.schema import alerts, deliveries, incidents, timers
+from engine.schema import OPEN, alerts, deliveries, incidents
 from engine.store import incidents as incident_store
+from engine.store import timers
 from engine.store.incidents import Incident
-from engine.store.timers import FATE_KINDS, Arming, arm
+from engine.store.timers import Arming
 
 log = structlog.get_logger(__name__)
 
-SETTLED: Final = timedelta(seconds=10)  # what is younger may still be under way
-LEASE_GRACE: Final = timedelta(seconds=60)
-WITHOUT_TIMER: Final = "incident_without_timer"
-UNSENT: Final = "delivery_without_timer"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A row that breaks an invariant; `subject` is the id of an incident or a delivery."""
-
-    invariant: str
-    subject: int
-
-
-_fate_timer = sa.exists().where(
-    timers.c.org_id == incidents.c.org_id,
-    any_of(timers.c.kind, [kind.value for kind in FATE_KINDS]),
-    timers.c.subject_id == incidents.c.id,
-)
-_deliver_timer = sa.exists().where(
-    timers.c.org_id == deliveries.c.org_id,
-    timers.c.kind == TimerKind.DELIVER.value,
-    timers.c.subject_id == deliveries.c.id,
-)
-_has_alert = sa.exists().where(alerts.c.org_id == incidents.c.org_id, alerts.c.incident_id == incidents.c.id)
-
-
-def _queries(org_id: int, now: datetime) -> dict[str, sa.Select[Any]]:
-    moving = sa.or_(
-        sa.and_(incidents.c.status == "triggered", incidents.c.urgency != "none"),
-        sa.and_(incidents.c.status == "unanswered", incidents.c.urgency == "high"),
-        incidents.c.snoozed_until.is_not(None) & (incidents.c.status == "acknowledged"),
-    )
-    old = incidents.c.opened_at < now - SETTLED
-    return {
-        WITHOUT_TIMER: sa.select(incidents.c.id).where(
-            incidents.c.org_id == org_id, moving, old, ~_fate_timer
-        ),
-        "alert_on_resolved_incident": sa.select(alerts.c.incident_id)
-        .join(incidents, incidents.c.id == alerts.c.incident_id)
-        .where(alerts.c.org_id == org_id, alerts.c.status == "firing", incidents.c.status == "resolved"),
-        "incident_without_alert": sa.select(incidents.c.id).where(
-            incidents.c.org_id == org_id,
-            incidents.c.opened_by == "",
-            incidents.c.status != "resolved",
-            old,
-            ~_has_alert,
-        ),
-        "sending_past_lease": sa.select(deliveries.c.id)
-        .join(timers, sa.and_(timers.c.subject_id == deliveries.c.id, timers.c.kind == "deliver"))
-        .where(
-            deliveries.c.org_id == org_id,
-            deliveries.c.status == "sending",
-            timers.c.lease_until < now - LEASE_GRACE,
-        ),
-        UNSENT: sa.select(deliveries.c.id).where(
-            deliveries.c.org_id == org_id,
-            deliveries.c.status.in_(("queued", "sending")),
-            deliveries.c.created_at < now - SETTLED,
-            ~_deliver_timer,
-        ),
+SHOWN: Final = 5  # subjects that an alarm names
+OF_INCIDENTS: Final = frozenset(
+    {
+        Invariant.INCIDENT_WITHOUT_TIMER,
+        Invariant.FATE_TIMER_OVERDUE,
+        Invariant.ALERT_ON_RESOLVED_INCIDENT,
+        Invariant.INCIDENT_WITHOUT_ALERT,
+        Invariant.ALERTS_MISCOUNTED,
     }
-
-
-async def find(tx: Tx, org_id: int, now: datetime) -> list[Finding]:
-    """Everything that breaks an invariant now."""
-    found: list[Finding] = []
-    for invariant, query in _queries(org_id, now).items():
-        rows = await tx.execute(query.limit(100))
-        ids = list(rows.scalars())
-        metrics.audit_findings.labels(invariant).set(len(ids))
-        found += [Finding(invariant, one) for one in ids]
-    return found
+)
+# Locked before they are repaired, since their timers and counts are touched.
+LOCKED: Final = (Invariant.INCIDENT_WITHOUT_TIMER, Invariant.ALERTS_MISCOUNTED)
+ADVICE: Final = {
+    Invariant.INCIDENT_WITHOUT_TIMER: "They go on now.",
+    Invariant.FATE_TIMER_OVERDUE: "No worker takes them: see that one runs, and what its log says.",
+    Invariant.ALERT_ON_RESOLVED_INCIDENT: "Nobody is paged for these alerts: reopen the incident, or resolve"
+    " them at their source.",
+    Invariant.INCIDENT_WITHOUT_ALERT: "Nothing will resolve them: somebody must.",
+    Invariant.ALERTS_MISCOUNTED: "Counted anew where something fires; where nothing does, somebody must"
+    " resolve the incident.",
+    Invariant.DELIVERY_WITHOUT_TIMER: "They go out now.",
+    Invariant.DELIVERY_OVERDUE: "No worker takes them: see that one runs, and what its log says.",
+    Invariant.SENDING_PAST_LEASE: "They are sent again now; it may be for the second time.",
+    Invariant.TIMER_WITHOUT_SUBJECT: "They were taken away.",
+}
 
 
 class Audit:
-    """`run` asks everything once, alarms once per invariant, and repairs what it may."""
+    """`run` asks everything once, alarms once per invariant and quarter of an hour, and repairs."""
 
     def __init__(self, database: Database, clock: Clock, nudge: Nudge) -> None:
         self._database = database
@@ -114,34 +68,77 @@ class Audit:
         now = self._clock.now()
         async with self._database.snapshot() as tx:
             found = await find(tx, ORG, now)
+        _show(found)
         if found:
-            for finding in found:
-                log.error("audit.broken", invariant=finding.invariant, subject=finding.subject)
-            await self._database.write(lambda tx: self._repair(tx, found, now))
+            repaired = await self._database.write(lambda tx: _repair(tx, found, now))
+            for finding in repaired:
+                metrics.audit_repairs.labels(finding.invariant.value).inc()
+                log.warning("audit.repaired", invariant=finding.invariant.value, subject=finding.subject)
             self._nudge()
         return found
 
-    async def _repair(self, tx: Tx, found: Sequence[Finding], now: datetime) -> None:
-        held = await incident_store.lock(tx, sorted(_subjects(found, WITHOUT_TIMER)))
-        # Why again: under the locks, and what was under way a moment ago may have ended.
-        still = await find(tx, ORG, now)
-        stuck, unsent = _subjects(still, WITHOUT_TIMER), _subjects(still, UNSENT)
-        await arm(
-            tx,
-            ORG,
-            [
-                *(_next_timer(incident, now) for incident in held if incident.id in stuck),
-                *(Arming(TimerKind.DELIVER, one, now) for one in sorted(unsent)),
-            ],
-        )
-        counts = Counter(finding.invariant for finding in found)
-        for invariant, count in sorted(counts.items()):
-            text = f"The audit found {count} × {invariant.replace('_', ' ')}; what is safe was repaired."
-            await raise_alarm(tx, ORG, f"audit:{invariant}", text, now)
+
+def _show(found: Sequence[Finding]) -> None:
+    for invariant in Invariant:
+        metrics.audit_findings.labels(invariant.value).set(len(_subjects(found, invariant)))
+    for finding in found:
+        log.error("audit.broken", invariant=finding.invariant.value, subject=finding.subject)
 
 
-def _subjects(found: Sequence[Finding], invariant: str) -> set[int]:
-    return {finding.subject for finding in found if finding.invariant == invariant}
+def _subjects(found: Sequence[Finding], *invariants: Invariant) -> list[int]:
+    return sorted({finding.subject for finding in found if finding.invariant in invariants})
+
+
+async def _repair(tx: Tx, found: Sequence[Finding], now: datetime) -> list[Finding]:
+    """What was repaired; the rest is said with it."""
+    held = await incident_store.lock(tx, _subjects(found, *LOCKED))
+    # Why again: under the locks, and what was under way a moment ago may have ended.
+    still = [finding for finding in await find(tx, ORG, now) if finding in set(found)]
+    stuck = set(_subjects(still, Invariant.INCIDENT_WITHOUT_TIMER))
+    unsent = _subjects(still, Invariant.DELIVERY_WITHOUT_TIMER, Invariant.SENDING_PAST_LEASE)
+    await timers.arm(
+        tx,
+        ORG,
+        [
+            *(_next_timer(incident, now) for incident in held if incident.id in stuck),
+            *(Arming(TimerKind.DELIVER, one, now) for one in unsent),
+        ],
+    )
+    counted = await _count_again(tx, _subjects(still, Invariant.ALERTS_MISCOUNTED))
+    await timers.finish_all(tx, _subjects(still, Invariant.TIMER_WITHOUT_SUBJECT))
+    await _alarm(tx, found, now)
+    return [finding for finding in still if _is_repaired(finding, counted)]
+
+
+def _is_repaired(finding: Finding, counted: set[int]) -> bool:
+    if finding.invariant is Invariant.ALERTS_MISCOUNTED:
+        return finding.subject in counted
+    return finding.invariant in {
+        Invariant.INCIDENT_WITHOUT_TIMER,
+        Invariant.DELIVERY_WITHOUT_TIMER,
+        Invariant.SENDING_PAST_LEASE,
+        Invariant.TIMER_WITHOUT_SUBJECT,
+    }
+
+
+async def _count_again(tx: Tx, ids: Sequence[int]) -> set[int]:
+    """The incidents whose open alerts were counted anew.
+
+    Why not to nothing: an open incident without an open alert would have been resolved by its
+    source, and whether it was is not for us to say; as it is, it pages.
+    """
+    firing = (
+        sa.select(sa.func.count())
+        .where(alerts.c.org_id == ORG, alerts.c.incident_id == incidents.c.id, alerts.c.status == "firing")
+        .scalar_subquery()
+    )
+    rows = await tx.execute(
+        sa.update(incidents)
+        .where(incidents.c.org_id == ORG, any_of(incidents.c.id, ids), OPEN, firing > 0)
+        .values(open_alerts=firing)
+        .returning(incidents.c.id)
+    )
+    return set(rows.scalars())
 
 
 def _next_timer(incident: Incident, now: datetime) -> Arming:
@@ -152,3 +149,33 @@ def _next_timer(incident: Incident, now: datetime) -> Arming:
     unanswered = fate.status is IncidentStatus.UNANSWERED
     kind = TimerKind.EXHAUST if unanswered else TimerKind.ESCALATE
     return Arming(kind, incident.id, now, fate.epoch)
+
+
+async def _alarm(tx: Tx, found: Sequence[Finding], now: datetime) -> None:
+    for invariant in Invariant:
+        ids = _subjects(found, invariant)
+        if ids:
+            count = f"{len(ids)}{' or more' if len(ids) >= FOUND_AT_MOST else ''}"
+            which = await _named(tx, invariant, ids[:SHOWN])
+            more = " …" if len(ids) > SHOWN else ""
+            said = invariant.value.replace("_", " ")
+            text = f"The audit found {count} × {said}: {which}{more}. {ADVICE[invariant]}"
+            await raise_alarm(tx, ORG, f"audit:{invariant}", text, now)
+
+
+async def _named(tx: Tx, invariant: Invariant, ids: Sequence[int]) -> str:
+    """As people know them: an incident by its #, also where a delivery is meant."""
+    column = incidents.c.id
+    if invariant not in OF_INCIDENTS:
+        if invariant is Invariant.TIMER_WITHOUT_SUBJECT:
+            return f"timer {', '.join(map(str, ids))}"
+        column = deliveries.c.id
+    rows = await tx.execute(
+        sa.select(incidents.c.number)
+        .select_from(incidents.outerjoin(deliveries, deliveries.c.incident_id == incidents.c.id))
+        .where(any_of(column, ids))
+        .distinct()
+        .order_by(incidents.c.number)
+    )
+    numbers = [f"#{number}" for number in rows.scalars() if number is not None]
+    return ", ".join(numbers) or f"ids {', '.join(map(str, ids))}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from engine import schema
+from engine import invariants, schema
 from engine.db import Tx
-from engine.models import Severity
+from engine.models import ORG, Severity, TimerKind
 from tests.scenario.harness import Pager
 from tests.scenario.sending import alarms, counted
 
@@ -22,7 +23,7 @@ async def run(pager: Pager) -> set[str]:
     """One audit and what it makes due; the invariants that it found broken."""
     found = await pager.app.sweeps.audit.run()
     await pager.app.worker.run_due()
-    return {finding.invariant for finding in found}
+    return {finding.invariant.value for finding in found}
 
 
 async def broken(pager: Pager, *statements: Any) -> None:
@@ -53,11 +54,13 @@ async def test_a_triggered_incident_without_a_timer_goes_on(pager: Pager) -> Non
     pager.expect_page("alice", "slack")
     await pager.advance(seconds=11)
     await broken(pager, sa.delete(schema.timers).where(schema.timers.c.kind == "escalate"))
+    repaired = counted("audit_repairs_total", invariant="incident_without_timer")
     assert await run(pager) == {"incident_without_timer"}
     pager.expect_page("bob", "slack")
     assert counted("audit_findings", invariant="incident_without_timer") == 1
+    assert counted("audit_repairs_total", invariant="incident_without_timer") == repaired + 1
     assert [text for text, _ in await alarms(pager)] == [
-        "The audit found 1 × incident without timer; what is safe was repaired."
+        "The audit found 1 × incident without timer: #1. They go on now."
     ] * 2
     assert await run(pager) == set()
     await pager.ack()
@@ -104,40 +107,151 @@ async def test_a_queued_page_without_a_timer_is_sent(pager: Pager) -> None:
     await pager.ack()
 
 
+async def test_a_timer_of_another_epoch_moves_nothing(pager: Pager) -> None:
+    """It would do nothing when it fires: as good as none, and repaired as such (I7)."""
+    await pager.alert()
+    pager.expect_page("alice", "slack")
+    await pager.advance(seconds=11)
+    await broken(pager, sa.update(schema.timers).where(schema.timers.c.kind == "escalate").values(epoch=9))
+    assert await run(pager) == {"incident_without_timer"}
+    pager.silence_ops()
+    pager.expect_page("bob", "slack")
+    await pager.ack()
+
+
 async def test_findings_that_no_machine_can_repair_are_said(pager: Pager) -> None:
-    """A firing alert on a resolved incident, an incident of nothing, a lost send: said, untouched."""
+    """A firing alert on a resolved incident, an incident of nothing: said with its #, left as it is."""
     await pager.alert("one")
     await pager.alert("two")
     await pager.ack(1)
     await pager.ack(2)
     await pager.advance(minutes=2)
     pager._collect().clear()
-    now = pager.clock.now()
-    one = sa.select(schema.incidents.c.id).where(schema.incidents.c.number == 1).scalar_subquery()
-    two = sa.select(schema.incidents.c.id).where(schema.incidents.c.number == 2).scalar_subquery()
+    one, two = (
+        sa.select(schema.incidents.c.id).where(schema.incidents.c.number == n).scalar_subquery()
+        for n in (1, 2)
+    )
     await broken(
         pager,
         sa.update(schema.incidents)
         .where(schema.incidents.c.id == one)
         .values(status="resolved", open_alerts=0),
         sa.update(schema.alerts).where(schema.alerts.c.incident_id == two).values(incident_id=one),
-        sa.update(schema.deliveries).values(status="sending"),
-        sa.insert(schema.timers).from_select(
-            ["org_id", "kind", "lane", "subject_id", "due_at", "lease_until"],
-            sa.select(
-                schema.deliveries.c.org_id,
-                sa.literal("deliver", sa.Text),
-                sa.literal("deliver", sa.Text),
-                schema.deliveries.c.id,
-                sa.literal(now + timedelta(hours=1), schema.timers.c.due_at.type),
-                sa.literal(now - timedelta(minutes=2), schema.timers.c.lease_until.type),
-            ),
-        ),
     )
-    expected = {"alert_on_resolved_incident", "incident_without_alert", "sending_past_lease"}
+    expected = {"alert_on_resolved_incident", "incident_without_alert", "alerts_miscounted"}
     assert await run(pager) == expected
     assert await run(pager) == expected
-    assert len(await alarms(pager)) == 2 * len(expected), "each cause is said once, in two places"
+    said = await alarms(pager)
+    assert len(said) == 2 * len(expected), "each cause is said once, in two places"
+    assert any("alert on resolved incident: #1. Nobody is paged" in text for text, _ in said)
+    assert any("incident without alert: #2." in text for text, _ in said)
+
+
+async def test_a_send_that_its_holder_never_ended_goes_out_again(pager: Pager) -> None:
+    """A `sending` row whose lease ended long ago is taken up now, whatever its timer says (B037, I4)."""
+    await pager.alert()
+    pager.expect_page("alice", "slack")
+    await pager.advance(seconds=11)
+    now = pager.clock.now()
+    text = schema.deliveries.c.method == "sms"
+    ids = sa.select(schema.deliveries.c.id).where(text).scalar_subquery()
+    await broken(
+        pager,
+        sa.update(schema.deliveries).where(text).values(status="sending", attempts=1),
+        sa.update(schema.timers)
+        .where(schema.timers.c.kind == "deliver", schema.timers.c.subject_id == ids)
+        .values(due_at=now + timedelta(days=1), lease_until=now - timedelta(minutes=2), attempt=1),
+    )
+    assert await run(pager) == {"sending_past_lease"}
+    pager.silence_ops()
+    pager.expect_page("alice", "sms")
+    assert await run(pager) == set()
+    await pager.ack()
+    pager._collect().clear()
+
+
+async def test_what_no_worker_takes_is_said(pager: Pager) -> None:
+    """A minute after they were due, and free: a page and the ladder wait for a worker that is not there."""
+    await pager.alert()
+    pager._collect().clear()
+    pager.clock.move(minutes=10)
+    found = {finding.invariant.value for finding in await pager.app.sweeps.audit.run()}
+    assert found == {"fate_timer_overdue", "delivery_overdue"}
+    said = str({text for text, _ in await alarms(pager)})
+    assert "The audit found 1 × fate timer overdue: #1. No worker takes them" in said
+    assert "delivery overdue: #1. No worker" in said
+    await pager.app.worker.run_due()
+    assert await run(pager) == set()
+    await pager.ack()
+    pager._collect().clear()
+
+
+async def test_what_a_worker_holds_is_not_overdue(pager: Pager) -> None:
+    """A lease in force is somebody's work, however late it is."""
+    await pager.alert()
+    pager._collect().clear()
+    pager.clock.move(minutes=10)
+    lease = pager.clock.now() + timedelta(seconds=20)
+    await broken(pager, sa.update(schema.timers).values(lease_until=lease))
+    assert await pager.app.sweeps.audit.run() == []
+    await broken(pager, sa.update(schema.timers).values(lease_until=None))
+    await pager.ack()
+    pager._collect().clear()
+
+
+async def test_a_timer_of_nothing_is_taken_away(pager: Pager) -> None:
+    """Its subject is gone: nobody can work it, and it is deleted; kinds of a newer version stay."""
+    await pager.alert()
+    pager.expect_page("alice", "slack")
+    at = pager.clock.now() + timedelta(hours=1)
+    kinds = {"escalate": "fate", "unsnooze": "fate", "deliver": "deliver", "card": "card", "newer": "fate"}
+    rows = [
+        {"org_id": ORG, "kind": kind, "lane": lane, "subject_id": 999_999, "due_at": at}
+        for kind, lane in kinds.items()
+    ]
+    await broken(pager, *(sa.insert(schema.timers).values(**row) for row in rows))
+    assert await run(pager) == {"timer_without_subject"}
+    async with pager.app.database.snapshot() as tx:
+        left = await tx.scalars(sa.select(schema.timers.c.kind).where(schema.timers.c.subject_id == 999_999))
+        assert list(left) == ["newer"]
+    pager.silence_ops()
+    assert await run(pager) == set()
+    await pager.ack()
+
+
+async def test_a_miscount_is_counted_again(pager: Pager) -> None:
+    """`open_alerts` decides when an incident is over: two that fire are two, whatever was written."""
+    group = {"group_key": "disk"}
+    await pager.alert("one", **group)
+    await pager.alert("two", **group)
+    pager._collect().clear()
+    await broken(pager, sa.update(schema.incidents).values(open_alerts=7))
+    assert await run(pager) == {"alerts_miscounted"}
+    assert await run(pager) == set()
+    await pager.resolved_by_source("one", **group)
+    assert (await pager.incident()).status == "triggered"
+    await pager.resolved_by_source("two", **group)
+    assert (await pager.incident()).status == "resolved"
+    pager._collect().clear()
+
+
+async def test_several_audits_at_once_repair_once(pager: Pager) -> None:
+    """Every worker has an audit: what one repaired is whole for the others."""
+    await pager.alert()
+    pager.expect_page("alice", "slack")
+    await pager.advance(seconds=11)
+    await broken(pager, sa.delete(schema.timers).where(schema.timers.c.kind == "escalate"))
+    await asyncio.gather(*(pager.app.sweeps.audit.run() for _ in range(3)))
+    await pager.app.worker.run_due()
+    pager.silence_ops()
+    pager.expect_page("bob", "slack")
+    pager.expect_silence()
+    await pager.ack()
+
+
+def test_every_kind_of_timer_has_a_subject_that_the_audit_knows() -> None:
+    """A new kind whose subject lies in another table must say which."""
+    assert set(invariants.SUBJECTS) == set(TimerKind)
 
 
 @pytest.mark.parametrize("severity", [Severity.WARNING, Severity.INFO])
