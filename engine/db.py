@@ -43,8 +43,8 @@ IDLE_TIMEOUT: Final = timedelta(seconds=10)  # a cancelled worker must not keep 
 SQLITE_BUSY: Final = timedelta(seconds=5)  # then the sender is told 503 rather than kept waiting
 UNIT_TRIES: Final = 3
 
-# SQLSTATE codes. The unit is run again: serialization failure, deadlock, connection lost.
-AGAIN: Final = frozenset({"40001", "40P01"})
+# SQLSTATE codes. The unit is run again: serialization failure, deadlock, statement timeout, connection lost.
+AGAIN: Final = frozenset({"40001", "40P01", "57014"})
 # The sender is told to come back: lock and statement timeouts, read only, out of resources, going down.
 TRANSIENT: Final = ("08", "53", "55P03", "57", "25006", "58")
 SQLITE_TRANSIENT: Final = ("locked", "busy", "readonly", "full", "disk i/o", "unable to open")
@@ -75,6 +75,7 @@ class Database:
         # Why a turnstile: SQLite has one writer. Waiting in its busy handler is neither fair nor
         # ranked; waiting here lets an ack pass a storm.
         self._turnstile = Turnstile(len(Writer)) if self.is_sqlite else None
+        self._away = ""  # why writes fail, while they do
         self.barred = False
 
     def bar(self) -> None:
@@ -99,16 +100,26 @@ class Database:
     async def _write(self, unit: Callable[[Tx], Awaitable[T]], rank: Writer) -> T:
         for attempt in range(1, UNIT_TRIES + 1):
             try:
-                return await self._write_once(unit, rank)
+                done = await self._write_once(unit, rank)
             except (DBAPIError, PoolTimeout, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 if _again(error) and attempt < UNIT_TRIES:
                     await asyncio.sleep(random.uniform(0.005, 0.05) * attempt)  # noqa: S311  # jitter
                     continue
                 if is_transient(error):
-                    log.warning("db.unavailable", error=type(error).__name__, code=sqlstate(error))
+                    self._note(type(error).__name__, sqlstate(error))
                     raise Unavailable from error
                 raise
+            self._note()
+            return done
         raise Unavailable  # pragma: no cover  # the loop returns or raises
+
+    def _note(self, error: str = "", code: str = "") -> None:
+        """An outage is a line when it begins, when its cause changes, and when it ends: not one a second."""
+        before, self._away = self._away, error + code
+        if self._away and self._away != before:
+            log.warning("db.unavailable", error=error, code=code)
+        elif before and not self._away:
+            log.info("db.available")
 
     async def _write_once(self, unit: Callable[[Tx], Awaitable[T]], rank: Writer) -> T:
         if self._turnstile is not None:

@@ -1,0 +1,202 @@
+"""A store that fails: units are run again, whole, or said to be Unavailable; nothing is half done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+import sqlalchemy as sa
+import structlog
+from structlog.testing import LogCapture
+
+from engine import db, schema
+from engine.db import Database, Tx
+from engine.errors import Unavailable
+from engine.models import ORG
+from engine.store import counts
+from tests.fakes import START
+from tests.servers import run_on_server
+
+
+@pytest.fixture
+async def postgresql(postgresql_url: str) -> Database:
+    return Database(postgresql_url)
+
+
+@pytest.fixture
+def logs() -> LogCapture:
+    capture = LogCapture()
+    structlog.configure(processors=[capture])
+    return capture
+
+
+def remember(key: str) -> sa.Insert:
+    return sa.insert(schema.inbound).values(org_id=ORG, source="test", external_id=key, at=START)
+
+
+async def remembered(database: Database) -> list[str]:
+    async with database.snapshot() as tx:
+        return sorted(await tx.scalars(sa.select(schema.inbound.c.external_id)))
+
+
+def raising(code: str, times: int, tries: list[int]) -> Callable[[Tx], Awaitable[None]]:
+    """A unit that stores something and then fails with this SQLSTATE, as often as told."""
+
+    async def unit(tx: Tx) -> None:
+        tries.append(len(tries))
+        await tx.execute(remember(f"try-{len(tries)}"))
+        if len(tries) <= times:
+            await tx.execute(sa.text(f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{code}'; END $$"))
+
+    return unit
+
+
+@pytest.mark.parametrize("code", ["40001", "40P01", "57014"])
+async def test_a_unit_that_lost_is_run_again_whole(postgresql: Database, code: str) -> None:
+    """Serialization failure, deadlock, statement timeout: nothing of the lost try is left (F-16)."""
+    tries: list[int] = []
+    await postgresql.write(raising(code, 2, tries))
+    assert len(tries) == 3
+    assert await remembered(postgresql) == ["try-3"]
+    await postgresql.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "tried"), [("40001", 3), ("57014", 3), ("55P03", 1), ("25006", 1), ("53100", 1), ("57P01", 1)]
+)
+async def test_a_unit_that_cannot_be_stored_now_is_unavailable(
+    postgresql: Database, code: str, tried: int
+) -> None:
+    """Three tries at most, and none where it is no use; then 503, never lost (F-16, F-17)."""
+    tries: list[int] = []
+    with pytest.raises(Unavailable):
+        await postgresql.write(raising(code, 99, tries))
+    assert len(tries) == tried
+    assert await remembered(postgresql) == []
+    await postgresql.close()
+
+
+async def test_a_real_deadlock_ends_with_both_done(postgresql: Database) -> None:
+    """Two units that lock two rows in opposite orders both commit (F-16)."""
+    for name in ("one", "two"):
+        await postgresql.write(lambda tx, name=name: counts.touch(tx, ORG, name))  # type: ignore[misc]  # bound now
+    meeting = asyncio.Barrier(2)
+    met: set[str] = set()
+
+    async def unit(tx: Tx, first: str, second: str) -> None:
+        await counts.touch(tx, ORG, first)
+        if first not in met:
+            met.add(first)
+            await meeting.wait()
+        await counts.touch(tx, ORG, second)
+
+    async with asyncio.timeout(30):
+        await asyncio.gather(
+            postgresql.write(lambda tx: unit(tx, "one", "two")),
+            postgresql.write(lambda tx: unit(tx, "two", "one")),
+        )
+    async with postgresql.snapshot() as tx:
+        values = await tx.scalars(sa.select(schema.counters.c.value))
+        assert list(values) == [3, 3]
+    await postgresql.close()
+
+
+async def test_a_statement_that_takes_too_long_is_given_up(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends it, three times; then the sender is told to come back (F-16)."""
+    monkeypatch.setattr(db, "STATEMENT_TIMEOUT", db.STATEMENT_TIMEOUT / 100)
+    database, tries = Database(postgresql_url), []
+
+    async def unit(tx: Tx) -> None:
+        tries.append(1)
+        await tx.execute(sa.text("SELECT pg_sleep(60)"))
+
+    async with asyncio.timeout(30):
+        with pytest.raises(Unavailable):
+            await database.write(unit)
+    assert len(tries) == 3
+    await database.close()
+
+
+async def test_a_backend_that_is_killed_under_a_unit_costs_nothing(
+    postgresql: Database, postgresql_server: str
+) -> None:
+    """The unit is run again on another connection, and is stored once (F-15, B116)."""
+    killed: list[int] = []
+
+    async def unit(tx: Tx) -> None:
+        await tx.execute(remember("once"))
+        if not killed:
+            killed.append(int(await tx.scalar(sa.text("SELECT pg_backend_pid()")) or 0))
+            await run_on_server(postgresql_server, f"SELECT pg_terminate_backend({killed[0]})")
+        await tx.execute(sa.text("SELECT 1"))
+
+    await postgresql.write(unit)
+    assert await remembered(postgresql) == ["once"]
+    await postgresql.close()
+
+
+async def test_idle_connections_that_were_cut_are_noticed_before_use(
+    postgresql: Database, postgresql_url: str, postgresql_server: str
+) -> None:
+    """After a restart of PostgreSQL the next reads and writes succeed, without an error between (F-15)."""
+    await asyncio.gather(*(postgresql.write(lambda tx: counts.touch(tx, ORG, "x")) for _ in range(5)))
+    assert await remembered(postgresql) == []
+    name = sa.make_url(postgresql_url).database
+    cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"  # noqa: S608  # ours
+    await run_on_server(postgresql_server, cut)
+    await asyncio.gather(*(postgresql.write(lambda tx: counts.touch(tx, ORG, "x")) for _ in range(5)))
+    assert await remembered(postgresql) == []
+    await postgresql.close()
+
+
+async def test_a_cancelled_worker_keeps_no_lock(database: Database, any_database_url: str) -> None:
+    """The row that it had locked is free within five seconds (B115)."""
+    await database.write(lambda tx: counts.touch(tx, ORG, "row"))
+    holding = asyncio.Event()
+
+    async def unit(tx: Tx) -> None:
+        await counts.touch(tx, ORG, "row")
+        holding.set()
+        await asyncio.sleep(0.05)  # its next statement
+
+    worker = asyncio.create_task(database.write(unit))
+    await holding.wait()
+    worker.cancel()
+    other = Database(any_database_url)
+    async with asyncio.timeout(5):
+        await other.write(lambda tx: counts.touch(tx, ORG, "row"))
+    await asyncio.gather(worker, return_exceptions=True)
+    await other.close()
+
+
+async def test_read_then_write_loses_nothing_between_processes(any_database_url: str) -> None:
+    """Two processes that read a number and write it plus one: SQLite waits, and no update is lost (B114)."""
+    databases = [Database(any_database_url) for _ in range(2)]
+    counter = schema.counters
+    await databases[0].write(lambda tx: counts.touch(tx, ORG, "n"))
+
+    async def unit(tx: Tx) -> None:
+        row = sa.select(counter.c.value).where(counter.c.name == "n").with_for_update()
+        value = await tx.scalar(row)
+        await tx.execute(sa.update(counter).where(counter.c.name == "n").values(value=int(value or 0) + 1))
+
+    await asyncio.gather(*(databases[n % 2].write(unit) for n in range(40)))
+    async with databases[0].snapshot() as tx:
+        assert await tx.scalar(sa.select(counter.c.value)) == 41
+    for one in databases:
+        await one.close()
+
+
+async def test_an_outage_is_one_line_in_the_log(postgresql: Database, logs: LogCapture) -> None:
+    """However often it is tried: when it begins, when its cause changes, and when it ends (F-13)."""
+    for code in ("55P03", "55P03", "55P03", "53100", "53100"):
+        with pytest.raises(Unavailable):
+            await postgresql.write(raising(code, 99, []))
+    for _ in range(2):
+        await postgresql.write(lambda tx: counts.touch(tx, ORG, "x"))
+    told = [(entry["event"], entry.get("code")) for entry in logs.entries if entry["event"].startswith("db.")]
+    assert told == [("db.unavailable", "55P03"), ("db.unavailable", "53100"), ("db.available", None)]
+    await postgresql.close()
