@@ -5,7 +5,7 @@ Each names the complaint that taught it; docs/faults.md has the whole list.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,8 +13,9 @@ from bot.slack import client as slack
 from engine.models import ORG, LaneName, Method, Retry, TimerKind
 from engine.notify import apprise_url, email, twilio
 from engine.notify.pipeline import SEND_TIMEOUT
+from engine.schedule import next_change, parse_schedule
 from engine.store import timers
-from engine.store.timers import Arming
+from engine.store.timers import Arming, beginnings
 from engine.worker import LEASE
 from tests.fakes import START
 from tests.scenario.fates import level, soon, take, to, walk
@@ -138,6 +139,35 @@ async def test_only_what_failed_is_sent_again(pager: Pager) -> None:
     await pager.ack()
 
 
+async def test_a_clock_set_back_makes_no_long_sleep(pager: Pager) -> None:
+    """With a timer known that is an hour away by the new time, the loops still look each second
+    (B058, quartznet/quartznet#1508)."""
+    await pager.alert()
+    pager.expect_page("alice")
+    await pager.advance(seconds=58)
+    horizon, lanes = pager.app.worker.horizon, pager.app.worker.lanes
+    await horizon._read(beginnings([lane.name for lane in lanes]), 10)
+    assert any(lane._known.next_due for lane in lanes), "the SMS that is due in two seconds"
+    pager.clock.move(hours=-1)
+    for loop in (horizon, *lanes):
+        assert loop._until_next() <= timedelta(seconds=1)
+    await pager.ack()
+
+
+def test_handoffs_move_on_through_the_hour_that_comes_twice() -> None:
+    """From any instant the next handoff is later, and each comes once: 03:30 the first time only
+    (F-29, B051, agronholm/apscheduler#1036)."""
+    layer = {"name": "l", "users": ["ana", "ben"], "start": "2017-10-28T00:30"}
+    layer["rotation"] = {"every": 1, "unit": "hour"}
+    schedule = parse_schedule({"name": "s", "timezone": "Europe/Helsinki", "layers": [layer]})
+    night = datetime(2017, 10, 28, 23, 45, tzinfo=UTC)
+    handoffs = [night]
+    for _ in range(4):
+        handoffs.append(next_change(schedule, handoffs[-1]) or night)
+    assert [f"{one:%H:%M}" for one in handoffs[1:]] == ["00:30", "02:30", "03:30", "04:30"]
+    assert next_change(schedule, datetime(2017, 10, 29, 1, 45, tzinfo=UTC)) == handoffs[2]
+
+
 @pytest.mark.parametrize("timeout", [twilio.TIMEOUT, email.TIMEOUT, apprise_url.TIMEOUT, slack.TIMEOUT])
 def test_no_send_can_outlive_its_lease(timeout: timedelta) -> None:
     """Every transport gives up within a third of the lease, and the pipeline sees to it
@@ -149,15 +179,16 @@ async def test_a_rescue_that_comes_too_late_changes_nothing(pager: Pager) -> Non
     """It reads a stuck timer, the worker records, it writes: nothing (B052, riverqueue/river#1302)."""
     now, database = pager.clock.now(), pager.app.database
     await database.write(lambda tx: timers.arm(tx, ORG, [Arming(TimerKind.DELIVER, 7, now)]))
+    queue = beginnings([LaneName.DELIVER])
     async with database.snapshot() as tx:
-        found = await timers.due(tx, LaneName.DELIVER, now, 10)
+        found, _ = await timers.near(tx, queue, now, now, 10)
 
     async def taken(owner: str, at: datetime) -> list[timers.Timer]:
         return await database.write(lambda tx: timers.claim(tx, found, owner, at + LEASE, at))
 
     (held,) = await taken("worker", now)
     async with database.snapshot() as tx:
-        stuck = await timers.due(tx, LaneName.DELIVER, now + LEASE, 10)
+        stuck, _ = await timers.near(tx, queue, now + LEASE, now + LEASE, 10)
     assert await database.write(lambda tx: timers.finish(tx, held))
     assert (
         await database.write(lambda tx: timers.claim(tx, stuck, "rescue", now + 2 * LEASE, now + LEASE)) == []
