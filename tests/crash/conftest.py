@@ -1,4 +1,4 @@
-"""A database that passes its boundaries on, in the place of the pager's own."""
+"""Stages for the runs of a test, on each database."""
 
 from __future__ import annotations
 
@@ -6,22 +6,33 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.crash.world import Watched
+from engine.notify import pipeline
+from tests.crash.stage import Stage
+
+
+async def _stage(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
+    stage = Stage(url)
+    # Why: a process that hangs for a minute of the run hangs for a minute of its watchdogs, too.
+    monkeypatch.setattr(pipeline, "monotonic", stage.monotonic)
+    monkeypatch.setattr(pipeline, "RECORD_AGAIN", (0.0, 0.0, 0.0))
+    await stage.set_up()
+    yield stage
+    await stage.close()
 
 
 @pytest.fixture
-async def watched(any_database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watched]:
-    database = Watched(any_database_url)
-    monkeypatch.setattr("bot.app.Database", lambda _url: database)
-    yield database
-    database.boundaries = None
-    await database.close()
+async def stage(any_database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
+    async for made in _stage(any_database_url, monkeypatch):
+        yield made
 
 
 @pytest.fixture
-async def watched_sqlite(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Watched]:
-    database = Watched(sqlite_url)
-    monkeypatch.setattr("bot.app.Database", lambda _url: database)
-    yield database
-    database.boundaries = None
-    await database.close()
+async def sqlite_stage(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
+    async for made in _stage(sqlite_url, monkeypatch):
+        yield made
+
+
+@pytest.fixture
+async def postgresql_stage(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
+    async for made in _stage(postgresql_url, monkeypatch):
+        yield made
