@@ -1,6 +1,7 @@
 """Replies by SMS for an install that the phone company cannot reach: looked for every few seconds.
 
-Never runs beside the webhook, and never takes a message twice: its id is stored before it acts.
+Never runs beside the webhook. Every process looks, and one of them acts on a message; if it dies in
+that, another does, so that a reply may be answered twice and is never lost.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from engine.clock import Clock, monotonic
 from engine.db import Database, Tx, Writer
 from engine.models import ORG
 from engine.notify.twilio import InboundText, TwilioTransport
-from engine.store.journal import first_time
+from engine.store.journal import acted_on, begin_inbound, first_time
 
 log = structlog.get_logger(__name__)
 
 EVERY: Final = timedelta(seconds=5)
 LOOKS_BACK: Final = timedelta(minutes=10)  # what was texted while we were away; an older reply is stale
 GRACE: Final = timedelta(seconds=5)  # at the end, for a reply that is being worked
+PATIENCE: Final = timedelta(seconds=30)  # with whoever began to act on a message
 SOURCE: Final = "twilio_sms"
 
 
@@ -44,7 +46,7 @@ class SmsPoll:
         self._transport = transport
         self._inbox = inbox
         self._every = every
-        self._seen: set[str] = set()  # of the last look, so that the database is asked once per message
+        self._seen: set[str] = set()  # acted on: of these the database is not asked again
         self._cause: str | None = None  # of the failure that was logged
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -65,24 +67,30 @@ class SmsPoll:
         """Take what is new; how many replies that was."""
         texts = await self._transport.inbound(self._clock.now() - LOOKS_BACK)
         self._seen &= {text.sid for text in texts}
-        taken = 0
-        for text in texts:
-            if text.sid not in self._seen:
-                taken += await self._take(text)
-        return taken
+        new = [text for text in texts if text.sid not in self._seen]
+        if not new:
+            return 0
+        async with self._database.snapshot() as tx:
+            self._seen |= await acted_on(tx, ORG, SOURCE, [text.sid for text in new])
+        return sum([await self._take(text) for text in new if text.sid not in self._seen])
 
     async def _take(self, text: InboundText) -> bool:
         now = self._clock.now()
 
-        async def unit(tx: Tx) -> bool:
+        async def begin(tx: Tx) -> bool:
+            return await begin_inbound(tx, ORG, SOURCE, text.sid, now, PATIENCE)
+
+        async def done(tx: Tx) -> bool:
             return await first_time(tx, ORG, SOURCE, text.sid, now)
 
-        new = await self._database.write(unit, rank=Writer.RESPOND)
+        if not await self._database.write(begin, rank=Writer.RESPOND):
+            return False
+        answer = await self._inbox.answer(text.from_number, text.body)
+        await self._database.write(done, rank=Writer.RESPOND)
         self._seen.add(text.sid)
-        answer = await self._inbox.answer(text.from_number, text.body) if new else None
         if answer is not None:
             await self._transport.reply(text.from_number, answer)
-        return new
+        return True
 
     async def _run(self) -> None:
         while not self._stopping.is_set():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -113,12 +113,44 @@ async def timeline_of(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[
 
 
 async def first_time(tx: Tx, org_id: int, source: str, external_id: str, now: datetime) -> bool:
-    """True once for every id: a click or a message that comes twice has one effect."""
+    """True once for every id: it was acted on, and a message that comes twice has one effect."""
     statement = upsert(tx, inbound).values(org_id=org_id, source=source, external_id=external_id, at=now)
     row = await tx.execute(
         statement.on_conflict_do_nothing(index_elements=["org_id", "source", "external_id"])
     )
     return row.rowcount == 1
+
+
+async def begin_inbound(
+    tx: Tx, org_id: int, source: str, external_id: str, now: datetime, patience: timedelta
+) -> bool:
+    """May the caller act on this message? Not if it was acted on, or somebody began so lately that they
+    may be at it still: whoever began and died is followed by the next who sees it."""
+    if await acted_on(tx, org_id, source, [external_id]):
+        return False
+    statement = upsert(tx, inbound).values(
+        org_id=org_id, source=f"{source}:begun", external_id=external_id, at=now
+    )
+    row = await tx.execute(
+        statement.on_conflict_do_update(
+            index_elements=["org_id", "source", "external_id"],
+            set_={"at": statement.excluded.at},
+            where=inbound.c.at <= now - patience,
+        )
+    )
+    return row.rowcount == 1
+
+
+async def acted_on(tx: Tx, org_id: int, source: str, external_ids: Sequence[str]) -> set[str]:
+    """Which of these messages somebody has done with."""
+    rows = await tx.execute(
+        sa.select(inbound.c.external_id).where(
+            inbound.c.org_id == org_id,
+            inbound.c.source == source,
+            any_of(inbound.c.external_id, external_ids),
+        )
+    )
+    return set(rows.scalars())
 
 
 async def forget_inbound(tx: Tx, before: datetime) -> int:

@@ -65,3 +65,24 @@ async def test_an_inbound_id_is_new_once_for_each_source_until_it_is_forgotten(d
     assert await database.write(lambda tx: journal.forget_inbound(tx, START)) == 0
     assert await database.write(lambda tx: journal.forget_inbound(tx, START + timedelta(seconds=1))) == 2
     assert await first("slack")
+
+
+async def test_a_message_is_begun_by_one_and_by_the_next_when_that_one_died(database: Database) -> None:
+    """Whoever begins has half a minute; then another may; once it is done nobody does it again."""
+
+    async def begins(after: float) -> bool:
+        now = START + timedelta(seconds=after)
+        patience = timedelta(seconds=30)
+        return await database.write(lambda tx: journal.begin_inbound(tx, ORG, "sms", "1", now, patience))
+
+    assert [await begins(0), await begins(29), await begins(30), await begins(31)] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert await database.write(lambda tx: journal.first_time(tx, ORG, "sms", "1", START))
+    assert not await begins(100)
+    async with database.snapshot() as tx:
+        assert await journal.acted_on(tx, ORG, "sms", ["1", "2"]) == {"1"}
+    assert [await begins(100) for _ in range(12)] == [False] * 12

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import pytest
 from structlog.testing import capture_logs
 
 from bot.inbox import Inbox
-from bot.sms_poll import LOOKS_BACK, SmsPoll
+from bot.sms_poll import LOOKS_BACK, PATIENCE, SmsPoll
 from engine.notify.twilio import InboundText
-from tests.fakes import START
+from tests.fakes import START, FakeClock
 from tests.web.conftest import PHONE, World
 from tests.web.fakes import incident
 from tests.web.test_phone import texted
@@ -65,6 +66,30 @@ async def test_a_reply_is_taken_once_by_whoever_looks(world: World) -> None:
     assert len(world.pager.acts) == 1
     assert phones.replies == [(PHONE, "#42 acknowledged: db-42 is down")]
     assert phones.looked[0] == world.parts.clock.now() - LOOKS_BACK
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+async def test_what_a_process_began_that_died_is_taken_up(
+    world: World, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reply whose taker died before it acted is acted on by the next, once that may not be at it still."""
+    texted(world, incident(42))
+    phones = FakePhones([InboundText("SM1", PHONE, "4", START)])
+    dying, next_one = polling(world, phones), polling(world, phones)
+
+    async def die(*_: str) -> str:
+        raise Killed
+
+    monkeypatch.setattr(dying._inbox, "answer", die)
+    with pytest.raises(Killed):
+        await dying.once()
+    assert await next_one.once() == 0
+    clock.move_to(clock.now() + PATIENCE)
+    assert [await next_one.once(), await polling(world, phones).once()] == [1, 0]
+    assert len(world.pager.acts) == 1
 
 
 async def test_the_loop_outlives_failures_and_names_each_once(world: World) -> None:
