@@ -5,7 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 TESTS ?= tests
 
-.PHONY: help demo test check bench sweep lock clean
+SECONDS_OF_SOAK := $(or $(SECONDS),600)
+
+.PHONY: help demo test check bench sweep soak lock clean
 
 help:  ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -23,17 +25,21 @@ check: $(VENV)/.check  ## what CI decides by: format, lint, types, imports, ever
 	@$(BIN)/lint-imports --no-logo
 	@$(call pytest,)
 
-bench: $(VENV)/.check  ## ingest, page latency and timer lateness, beside what the machine can do
+bench: $(VENV)/.peers  ## every promised figure beside the machine's limits and other projects' (BENCH="timers peers")
 	@$(BIN)/python -m tests.bench $(BENCH)
 
 sweep: $(VENV)/.test  ## kill the pager at every single step (slow)
 	@MIDWATCH_SWEEP=full $(BIN)/python -m pytest -q -n auto tests/crash
+
+soak: $(VENV)/.test  ## ten minutes of kill -9 and failing providers on each database (SECONDS=60, SOAK="--on sqlite")
+	@$(BIN)/python -m tests.soak --seconds $(SECONDS_OF_SOAK) $(SOAK)
 
 lock: $(VENV)/.check  ## pin every dependency anew
 	@$(BIN)/pip install -q uv
 	@$(call pin,) > requirements.lock
 	@$(call pin,--extra test) > requirements-test.lock
 	@$(call pin,--extra test --extra check) > requirements-check.lock
+	@$(call pin,--extra test --extra check --extra peers) > requirements-peers.lock
 	@rm -f uv.lock
 
 clean:  ## remove .venv and what the demo kept
@@ -66,4 +72,8 @@ $(VENV)/.test: requirements-test.lock $(VENV)/.run
 
 $(VENV)/.check: requirements-check.lock $(VENV)/.test
 	@$(call install,requirements-check.lock)
+	@touch $@
+
+$(VENV)/.peers: requirements-peers.lock $(VENV)/.check
+	@$(call install,requirements-peers.lock)
 	@touch $@

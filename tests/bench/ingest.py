@@ -65,24 +65,26 @@ def body(key: str) -> bytes:
     return json.dumps(BODY | {"groupKey": key, "alerts": [alert]}, separators=(",", ":")).encode()
 
 
-async def measure(port: int, make: Callable[[], bytes]) -> Result:
-    await load(port, CONNECTIONS, WARM, make)
-    result = await load(port, CONNECTIONS, SECONDS, make)
+async def measure(port: int, make: Callable[[], bytes], seconds: float, warm: float) -> Result:
+    await load(port, CONNECTIONS, warm, make)
+    result = await load(port, CONNECTIONS, seconds, make)
     wrong = {status: count for status, count in result.statuses.items() if status != 202}
     if wrong:
         raise RuntimeError(f"not every alert was accepted: {wrong}")
     return result
 
 
-async def run(postgresql: str, sqlite: str) -> list[tuple[str, Result, float]]:
+async def run(
+    postgresql: str, sqlite: str, seconds: float = SECONDS, warm: float = WARM
+) -> list[tuple[str, Result, float]]:
     """(name, result, share of the bare handler's rate), measured side by side."""
     rows: list[tuple[str, Result, float]] = []
     async with server("bare") as port:
-        bare = await measure(port, repeats())
+        bare = await measure(port, repeats(), seconds, warm)
     rows.append(("bare aiohttp handler", bare, 1.0))
     for name, url in (("SQLite", sqlite), ("PostgreSQL", postgresql)):
         async with server("midwatch", url) as port:
             for kind, make in (("repeats", repeats()), ("all-new keys", new_keys())):
-                result = await measure(port, make)
+                result = await measure(port, make, seconds, warm)
                 rows.append((f"Midwatch on {name}, {kind}", result, result.rate / bare.rate))
     return rows

@@ -95,10 +95,12 @@ def _seen(sandbox: SandboxServer, title: str) -> int:
     return sum(title in json.dumps(call.args, default=str) for call in posts)
 
 
-async def _measure(sandbox: SandboxServer, base: str, names: itertools.count[int]) -> list[float]:
+async def _measure(
+    sandbox: SandboxServer, base: str, names: itertools.count[int], incidents: int
+) -> list[float]:
     latencies = []
     async with aiohttp.ClientSession() as session:
-        for _ in range(INCIDENTS):
+        for _ in range(incidents):
             title = f"measured {next(names):03d}"
             raw = body(title).replace(b"p99 > 2s", title.encode())
             began = time.perf_counter()
@@ -122,15 +124,15 @@ async def _storm(base: str, stop: asyncio.Event) -> int:
     return sent
 
 
-async def run(directory: Path, url: str) -> list[tuple[str, list[float]]]:
+async def run(directory: Path, url: str, incidents: int = INCIDENTS) -> list[tuple[str, list[float]]]:
     """(name, latencies in seconds)."""
     names = itertools.count()
     async with SandboxServer() as sandbox, midwatch(directory, url, sandbox) as base:
         await _measure_once(sandbox, base, names)
-        rest = await _measure(sandbox, base, names)
+        rest = await _measure(sandbox, base, names, incidents)
         stop = asyncio.Event()
         storm = asyncio.create_task(_storm(base, stop))
-        busy = await _measure(sandbox, base, names)
+        busy = await _measure(sandbox, base, names, incidents)
         stop.set()
         await storm
     return [("at rest", rest), (f"while {STORM_RATE} repeats/s arrive", busy)]
