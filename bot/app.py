@@ -11,10 +11,10 @@ import socket
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from aiohttp.web import Application, AppRunner, TCPSite
@@ -53,6 +53,9 @@ from engine.watch import Watch
 from engine.worker import Claiming, Lane, Worker
 
 log = structlog.get_logger(__name__)
+
+
+AWAY: Final = timedelta(minutes=2)  # connections have pauses of their own between their tries
 
 
 class Role(StrEnum):
@@ -100,6 +103,8 @@ class App:
         pulse = self.watch.pulse
         self.watch.start()
         await self.nudge.start()
+        if not self.database.is_sqlite:
+            pulse.expect("nudge", self.nudge.heard_at, within=AWAY)
         if self.only in {None, Role.WORKER}:
             await self.worker.start()
             self.sweeps.start()
@@ -110,8 +115,9 @@ class App:
             self._runner = runner(self.web)
             await self._runner.setup()
             await TCPSite(self._runner, self.settings.host, self.settings.port).start()
-        if self.slack is not None and self.only in {None, Role.SLACK}:
-            await self.slack.start()
+        if (slack := self.slack) is not None and self.only in {None, Role.SLACK}:
+            await slack.start()
+            pulse.expect("slack", lambda: slack.ticked_at, within=AWAY)
         self.lookout.start()
         pulse.expect("lookout", lambda: self.lookout.ticked_at)
         _calm_the_collector()

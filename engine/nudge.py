@@ -36,6 +36,10 @@ class Nudge:
         self._task: asyncio.Task[None] | None = None
         self.lost_at: float | None = None  # monotonic: since when nobody hears the other processes
 
+    def heard_at(self) -> float:
+        """When this process could last hear the others, on the monotonic clock."""
+        return monotonic() if self.lost_at is None else self.lost_at
+
     def subscribe(self, wake: Callable[[], None]) -> None:
         self._subscribers.append(wake)
 

@@ -75,6 +75,7 @@ class Connection:
         self._probe_at = 0.0
         self._failures = 0
         self._task: asyncio.Task[None] | None = None
+        self.ticked_at = monotonic()  # that Slack is away is no reason not to
 
     async def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="slack")
@@ -206,6 +207,7 @@ class Connection:
 
     async def _pause(self, seconds: float) -> None:
         """Wait, or until there is something to do."""
+        self.ticked_at = monotonic()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()

@@ -89,6 +89,11 @@ class Slack:
         )
         self._door = Door(self.app, clock, _secret(settings.slack_signing_secret))
 
+    @property
+    def ticked_at(self) -> float:
+        """When the loop that keeps the connection last went round, whether Slack is there or not."""
+        return self._connection.ticked_at
+
     async def handle_http(self, request: web.Request) -> web.Response:
         return await self._door.handle(request)
 
