@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 import asyncpg
@@ -22,6 +24,8 @@ from tests.bench.peers.processes import Worker, workers
 MONTH_S: Final = 30 * 86_400
 BATCH: Final = 2_000
 PATIENCE_S: Final = 8.0  # after the last due time, for those that keep up
+SETTLED_S: Final = 3.0  # after its start a worker has no more to set up
+STATEMENT: Final = re.compile(rb"LOG:  (?:statement|execute [^:]*): (?!BEGIN|COMMIT|ROLLBACK)")
 LEAD_S: Final = 2.0  # between the last arming and the first due time
 
 FIRED = """
@@ -76,7 +80,7 @@ class Answers:
     pending: int
     singly: float = 0.0  # armed a second
     batches: float = 0.0
-    idle: float = 0.0  # transactions a second with nothing due
+    idle: float = 0.0  # statements a second with nothing due
     fired: dict[int, Fired] = field(default_factory=dict)  # by rate
     near: Fired = Fired()
     two: Fired = Fired()
@@ -231,22 +235,22 @@ class Measure:
     # --- what it costs ---------------------------------------------------------------------------------
 
     async def _idle(self) -> None:
+        """What a worker asks while nothing is due, by the log of the server."""
+        database = self._url.rpartition("/")[2].partition("?")[0]
+        await self._execute(f"ALTER DATABASE \"{database}\" SET log_statement = 'all'")  # of new connections
+        log = Path(await self._value("SHOW data_directory")) / "log"
         async with workers(self._name, self._url, 1):
-            await asyncio.sleep(2.0)
-            before = await self._transactions()
+            await asyncio.sleep(SETTLED_S)
+            before = log.stat().st_size
             await asyncio.sleep(self._size.idle_s)
-            self.answers.idle = (await self._transactions() - before) / self._size.idle_s
+            said = log.read_bytes()[before:]
+        await self._execute(f'ALTER DATABASE "{database}" RESET log_statement')
+        self.answers.idle = len(STATEMENT.findall(said)) / self._size.idle_s
 
-    async def _transactions(self) -> int:
-        """All of this database but those of whoever asks, which are of another."""
-        name = self._url.rpartition("/")[2].partition("?")[0]
-        connection = await asyncpg.connect(self._url, database="postgres")
+    async def _value(self, query: str) -> str:
+        connection = await asyncpg.connect(self._url)
         try:
-            return int(
-                await connection.fetchval(
-                    "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = $1", name
-                )
-            )
+            return str(await connection.fetchval(query))
         finally:
             await connection.close()
 

@@ -21,7 +21,7 @@ def rows(columns: Sequence[Answers]) -> Iterator[list[str]]:
         cells = (_killed(each, kills) for each in columns)
         yield [f"{kills} kills -9: rate, lost, fired twice, latest", *cells]
     yield ["armed per second, singly / in batches", *(_armed(each) for each in columns)]
-    yield ["transactions/s with nothing due", *(f"{each.idle:.1f}" for each in columns)]
+    yield ["statements/s of one worker with nothing due", *(f"{each.idle:.1f}" for each in columns)]
 
 
 def notes(columns: Sequence[Answers]) -> Iterator[str]:
