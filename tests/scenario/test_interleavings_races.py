@@ -1,0 +1,75 @@
+"""Every row of the fate's table against every other that can race with it, the order forced.
+
+Counts are right, no page begins after an ack, somebody hears within two hours, nothing is sent twice,
+and nothing deadlocks: whoever was first.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.scenario.interleave import Deadlocks, Point
+from tests.scenario.moves import WORKERS
+from tests.scenario.racing import STATES, Arena, moves_in
+
+EVERY = 290  # in `make test` one race of so many, others each day; `make sweep` runs them all
+MORE = 29  # in `make check`
+
+Race = tuple[str, str, str, Point]  # state, who is first, who is second, where the first one stops
+
+
+@pytest.fixture
+async def arena(any_database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Arena]:
+    made = Arena(any_database_url, monkeypatch)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def deadlocks(monkeypatch: pytest.MonkeyPatch) -> Deadlocks:
+    return Deadlocks(monkeypatch)
+
+
+def races(states: Iterable[str]) -> Iterator[Race]:
+    for state in states:
+        names = moves_in(state)
+        for first, second in itertools.product(names, names):
+            yield state, first, second, Point.COMMIT
+            if first in WORKERS:  # only a worker reads what may have grown stale when it begins
+                yield state, first, second, Point.BEGIN
+
+
+def some(states: Iterable[str], every: int) -> Iterator[Race]:
+    offset = datetime.now(UTC).timetuple().tm_yday % every
+    return itertools.islice(races(states), offset, None, every)
+
+
+async def run(arena: Arena, deadlocks: Deadlocks, chosen: Iterable[Race]) -> list[str]:
+    """What went wrong in which race."""
+    wrong = []
+    for state, first, second, point in chosen:
+        await arena.enter(state)
+        ended = await arena.race(first, second, point)
+        found = [repr(error) for error in ended.errors] + await arena.wrong() + deadlocks.codes
+        deadlocks.codes.clear()
+        wrong += [f"{state}: {first} stopped at {point}, then {second}: {what}" for what in found]
+    return wrong
+
+
+async def test_a_few_races_of_each_state(arena: Arena, deadlocks: Deadlocks) -> None:
+    """Others every day."""
+    assert await run(arena, deadlocks, some(STATES, EVERY)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", STATES)
+async def test_the_races_of_a_state(arena: Arena, deadlocks: Deadlocks, state: str) -> None:
+    """A part of them; with MIDWATCH_SWEEP=full each move against each, in both orders."""
+    full = os.environ.get("MIDWATCH_SWEEP") == "full"
+    chosen = races([state]) if full else some([state], MORE)
+    assert await run(arena, deadlocks, chosen) == []
