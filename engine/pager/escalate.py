@@ -37,6 +37,7 @@ from engine.pager.apply import Change, apply
 from engine.pager.ladder import Ladders, reaches_somebody
 from engine.pager.maintenance import held as held_by_maintenance
 from engine.pager.maintenance import on_now
+from engine.pager.unclean import UncleanEnd
 from engine.pager.walk import policy_of, set_out
 from engine.store import incidents, timers
 from engine.store.incidents import Incident
@@ -89,11 +90,16 @@ class Escalator:
         self._directory_now = directory_now
         self._nudge = nudge
         self._at_once = asyncio.Semaphore(AT_ONCE)
+        self._unclean = UncleanEnd(database, clock.now())
 
     async def handle(self, due: Sequence[Timer]) -> int:
-        batches = [due[start : start + BATCH] for start in range(0, len(due), BATCH)]
+        found = self._unclean.sort(due)
+        work = [self._in_turn(batch) for batch in _batches(found.usual)]
+        work += [self._in_turn(batch, counted=True) for batch in _batches(found.left)]
         # Why exceptions as values: a batch that fails must not leave another one running by itself.
-        ended = await asyncio.gather(*(self._in_turn(batch) for batch in batches), return_exceptions=True)
+        ended: list[int | BaseException] = await asyncio.gather(*work, return_exceptions=True)
+        if found.suspects:
+            ended += await asyncio.gather(self._suspects(found.suspects), return_exceptions=True)
         finished = sum(one for one in ended if isinstance(one, int))
         if finished:
             self._nudge()
@@ -102,9 +108,23 @@ class Escalator:
                 raise failed
         return finished
 
-    async def _in_turn(self, batch: Sequence[Timer]) -> int:
+    async def _in_turn(self, batch: Sequence[Timer], *, counted: bool = False) -> int:
         async with self._at_once:
+            if counted:
+                await self._unclean.count(batch)
             return await self._batch(batch)
+
+    async def _suspects(self, suspects: Sequence[Timer]) -> int:
+        """After all others and one by one, each counted first: what ends a process must not do so for
+        ever."""
+        finished = 0
+        for timer in suspects:
+            if timer.attempt >= TRIES:
+                finished += await self._put_off(timer)
+                continue
+            await self._unclean.count([timer])
+            finished += await self._alone(timer)
+        return finished
 
     async def _batch(self, batch: Sequence[Timer]) -> int:
         try:
@@ -236,6 +256,10 @@ def _ruled(
 
 async def _alarm(tx: Tx, timer: Timer, text: str, now: datetime) -> None:
     await raise_alarm(tx, timer.org_id, f"timer:{timer.kind}", text, now)
+
+
+def _batches(due: Sequence[Timer]) -> list[Sequence[Timer]]:
+    return [due[start : start + BATCH] for start in range(0, len(due), BATCH)]
 
 
 def _one_each(due: Sequence[Timer]) -> list[Timer]:

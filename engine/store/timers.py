@@ -318,3 +318,12 @@ async def defer_failed(tx: Tx, timer: Timer, due_at: datetime) -> int:
         .returning(timers.c.attempt)
     )
     return int(row.scalar_one_or_none() or 0)
+
+
+async def count_attempts(tx: Tx, ids: Sequence[int]) -> None:
+    """Timers that nobody holds are about to be worked: should that end the process, the row knows."""
+    await tx.execute(
+        sa.update(timers)
+        .where(any_of(timers.c.id, ids), timers.c.lease_until.is_(None))
+        .values(attempt=timers.c.attempt + 1)
+    )
