@@ -22,18 +22,23 @@ class Machine:
         self.wall += timedelta(seconds=seconds)
         self.mono += seconds
 
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Make it the machine whose clocks are read."""
+        machine = self
+
+        class Wall(datetime):
+            @classmethod
+            def now(cls, tz: object = None) -> datetime:  # type: ignore[override]  # the one call there is
+                return machine.wall
+
+        monkeypatch.setattr(module, "datetime", Wall)
+        monkeypatch.setattr(module, "monotonic", lambda: machine.mono)
+
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
-
-    class Wall(datetime):
-        @classmethod
-        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]  # the one call there is
-            return made.wall
-
-    monkeypatch.setattr(module, "datetime", Wall)
-    monkeypatch.setattr(module, "monotonic", lambda: made.mono)
+    made.install(monkeypatch)
     return made
 
 

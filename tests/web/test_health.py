@@ -83,3 +83,12 @@ async def test_metrics_are_in_prometheus_text(client: Client) -> None:
     answer = await client.get("/metrics")
     assert answer.status == 200
     assert "# TYPE midwatch_events_total counter" in answer.text
+
+
+async def test_a_process_whose_clock_is_wrong_is_not_ready(world: World, serve: Callable[..., Any]) -> None:
+    """503 with the reason, though commits work: its leases and deadlines would be wrong (F-23)."""
+    apart = "This host's clock and the database's are 90 s apart."
+    client = await serve(world.parts, unready=lambda: apart)
+    answer = await client.get("/readyz")
+    assert is_a_problem(answer, 503, apart)
+    assert (await client.get("/healthz")).status == 200

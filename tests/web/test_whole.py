@@ -27,6 +27,7 @@ from engine.schema import contact_methods, deliveries
 from engine.store import directory, keys, people, services
 from engine.vault import Vault, hash_key
 from tests.fakes import START, FakeClock
+from tests.servers import run_on_server
 from tests.web.conftest import AUTH_TOKEN, KEY, PHONE, PUBLIC_URL, TOKEN, Client, World
 from tests.web.fakes import ANA, SERVICE
 from tests.web.test_ingest import BEARER, PAYLOADS, SINGLE
@@ -290,3 +291,79 @@ async def test_a_database_that_is_gone_is_a_503(
     assert (await client.get("/readyz")).status == 503
     assert (await client.get("/healthz")).status == 200
     await gone.close()
+
+
+async def test_a_database_that_is_locked_for_a_while_is_waited_for(whole: Whole) -> None:
+    """Another process writes for a moment: the sender waits, and hears that it is stored (F-12)."""
+    if not whole.parts.database.is_sqlite:
+        return  # PostgreSQL locks rows, not the file
+    path = str(sa.make_url(whole.parts.database.url).database)
+    intruder = sqlite3.connect(path, isolation_level=None)
+    intruder.execute("BEGIN IMMEDIATE")
+    sending = asyncio.create_task(whole.send("01"))
+    await asyncio.wait({sending}, timeout=1)
+    assert not sending.done()
+    intruder.execute("ROLLBACK")
+    intruder.close()
+    await asyncio.wait_for(sending, 10)
+    assert (await whole.one())["event_count"] == 1
+
+
+async def made_read_only(database: Database, server: str) -> None:
+    """As a standby is, or a file system that was mounted again without writing."""
+    await database.writer_engine.dispose()
+    if not database.is_sqlite:
+        name = sa.make_url(database.url).database
+        await run_on_server(server, f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+        return
+
+    @sa.event.listens_for(database.writer_engine.sync_engine, "connect")
+    def read_only(connection: Any, _record: Any) -> None:
+        connection.cursor().execute("PRAGMA query_only=ON")
+
+
+async def test_a_database_that_is_read_only_is_a_503(whole: Whole, request: pytest.FixtureRequest) -> None:
+    """No alert is accepted and the process is not ready; both while nothing can be stored (F-17)."""
+    database = whole.parts.database
+    server = "" if database.is_sqlite else request.getfixturevalue("postgresql_server")
+    await made_read_only(database, server)
+    answer = await whole.client.post("/webhooks/alertmanager", data=SINGLE, headers=BEARER)
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+    assert (await whole.client.get("/readyz")).status == 503
+    assert await whole.incidents() == []
+
+
+async def test_a_full_disk_is_a_503(sqlite_url: str, clock: FakeClock, serve: Callable[..., Any]) -> None:
+    """SQLite finds no room for another page: the sender keeps its alert (F-17)."""
+    database = Database(sqlite_url)
+    parts = wired(database, clock)
+    await fill(database, parts.vault)
+    await database.writer_engine.dispose()
+
+    @sa.event.listens_for(database.writer_engine.sync_engine, "connect")
+    def full(connection: Any, _record: Any) -> None:
+        connection.cursor().execute("PRAGMA max_page_count=1")
+
+    whole = Whole(parts, await serve(parts))
+    big = next(PAYLOADS.glob("15_*.json")).read_bytes()
+    answer = await whole.client.post("/webhooks/alertmanager", data=big, headers=BEARER)
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+    assert await whole.incidents() == []
+    await database.close()
+
+
+async def test_a_restart_of_postgresql_costs_no_alert(
+    postgresql_url: str, postgresql_server: str, clock: FakeClock, serve: Callable[..., Any]
+) -> None:
+    """Every connection is cut between two requests: the second is stored like the first (F-15, B116)."""
+    database = Database(postgresql_url)
+    parts = wired(database, clock)
+    await fill(database, parts.vault)
+    whole = Whole(parts, await serve(parts))
+    await whole.send("01")
+    name = sa.make_url(postgresql_url).database
+    cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"  # noqa: S608  # ours
+    await run_on_server(postgresql_server, cut)
+    await whole.send("02")
+    assert {item["event_count"] for item in await whole.incidents()} == {1, 4}
+    await database.close()
