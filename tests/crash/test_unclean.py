@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from engine import schema
+from engine.errors import Unavailable
 from engine.pager import escalate
 from engine.pager.escalate import TRIES
 from tests.crash.faults import Killed
@@ -98,7 +99,7 @@ async def test_a_database_that_is_away_counts_nothing_against_a_timer(
     await pager.receive(fire())
     pager.clock.move(seconds=3)
     await pager.restart()
-    work, fails = escalate.Escalator._work, [escalate.Unavailable()] * (TRIES + 2)
+    work, fails = escalate.Escalator._work, [Unavailable()] * (TRIES + 2)
 
     async def away(self: Any, *arguments: Any, **more: Any) -> Any:
         if fails:
@@ -107,7 +108,7 @@ async def test_a_database_that_is_away_counts_nothing_against_a_timer(
 
     monkeypatch.setattr(escalate.Escalator, "_work", away)
     while fails:
-        with pytest.raises(escalate.Unavailable):
+        with pytest.raises(Unavailable):
             await pager.app.worker.run_due()
         assert list((await attempts(pager)).values()) == [1]
     await pager.app.worker.run_due()
