@@ -21,9 +21,11 @@ __all__ = ["Insert", "ReturningInsert", "insert_many", "update_many"]
 
 Row: TypeAlias = Mapping[str, Any]
 Insert: TypeAlias = postgresql.Insert | sqlite.Insert
+NOTHING: Final[Row] = {}
 Finish: TypeAlias = Callable[[Insert], sa.Insert | ReturningInsert[Any]]
 
 ALWAYS: Final = sa.text("1 = 1")
+ESCAPED: Final = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 def _plain(insert: Insert) -> Insert:
@@ -31,16 +33,17 @@ def _plain(insert: Insert) -> Insert:
 
 
 async def insert_many(
-    tx: Tx, table: sa.Table, rows: Sequence[Row], finish: Finish = _plain
+    tx: Tx, table: sa.Table, rows: Sequence[Row], finish: Finish = _plain, same: Row = NOTHING
 ) -> sa.CursorResult[Any]:
-    """Insert in the order of `rows`, which all have the columns of the first.
+    """Insert in the order of `rows`, which all have the columns of the first, and those of `same`.
 
     `finish` adds ON CONFLICT and RETURNING: a function of a module, because the statement is made
     once for each.
     """
     columns = tuple(rows[0])
-    statement = _insert(tx.dialect.name, table, columns, finish)
-    result: sa.CursorResult[Any] = await tx.execute(statement, _bound(tx.dialect, table, columns, rows))
+    statement = _insert(tx.dialect.name, table, columns, finish, tuple(same))
+    bound = _bound(tx.dialect, table, columns, rows) | {f"_{name}": value for name, value in same.items()}
+    result: sa.CursorResult[Any] = await tx.execute(statement, bound)
     return result
 
 
@@ -60,12 +63,15 @@ async def update_many(
 
 
 @lru_cache(maxsize=256)
-def _insert(dialect: str, table: sa.Table, columns: tuple[str, ...], finish: Finish) -> Any:
+def _insert(
+    dialect: str, table: sa.Table, columns: tuple[str, ...], finish: Finish, same: tuple[str, ...]
+) -> Any:
     source = _source(dialect, table, columns)
+    constants = [sa.bindparam(f"_{name}", type_=table.c[name].type) for name in same]
     # Why a WHERE: without one SQLite takes the ON of ON CONFLICT for a join.
-    taken = sa.select(*(source.c[name] for name in columns)).where(ALWAYS)
+    taken = sa.select(*(source.c[name] for name in columns), *constants).where(ALWAYS)
     insert = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
-    return finish(insert.from_select(columns, taken))
+    return finish(insert.from_select([*columns, *same], taken))
 
 
 @lru_cache(maxsize=256)
@@ -112,13 +118,9 @@ def _cells(dialect: sa.Dialect, column: sa.Column[Any], values: list[Any]) -> li
 
 def _array(values: list[Any]) -> str:
     """As PostgreSQL writes an array. Why not the driver's own: it asks of every value what it is."""
-    return f"{{{','.join([_item(value) for value in values])}}}"
-
-
-def _item(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    return str(value)
+    if any(isinstance(value, str) for value in values):
+        escaped = [None if value is None else value.translate(ESCAPED) for value in values]
+        items = ["NULL" if value is None else f'"{value}"' for value in escaped]
+    else:
+        items = ["NULL" if value is None else str(value) for value in values]
+    return f"{{{','.join(items)}}}"

@@ -119,6 +119,11 @@ class Horizon:
         self._full_look_at = min(self._full_look_at, monotonic() + AGAIN.total_seconds())
         self._woken.set()
 
+    def read_on(self) -> None:
+        """There is room for more again."""
+        if self._further():
+            self._woken.set()
+
     def stop(self) -> None:
         self._stopping = True
         self._woken.set()
@@ -168,16 +173,15 @@ class Horizon:
     def _further(self) -> list[Place]:
         """Queues to read on in now: what is known of them ends soon, and is not much."""
         soon = self._clock.now() + MARGIN
-        return [
-            place for place in self._unread if place.due_at <= soon and len(self.lanes[place.lane]) < SLICE
-        ]
+        return [place for place in self._unread if place.due_at <= soon and self._has_room(place)]
+
+    def _has_room(self, place: Place) -> bool:
+        return len(self.lanes[place.lane]) <= SLICE
 
     def _until_next(self) -> timedelta:
         waits = [timedelta(seconds=self._full_look_at - monotonic())]
         now = self._clock.now()
-        waits += [
-            place.due_at - MARGIN - now for place in self._unread if len(self.lanes[place.lane]) < SLICE
-        ]
+        waits += [place.due_at - MARGIN - now for place in self._unread if self._has_room(place)]
         return min(waits)
 
     async def _sleep(self, wait: timedelta) -> None:

@@ -145,6 +145,7 @@ class Lane:
                 self._known.put_back(taken)  # the same again, or this loop would tick between its failures
                 raise
             self._known.put_down(taken)
+            self._horizon.read_on()
             if moved < len(taken):
                 self._horizon.look_soon()  # somebody held what is left
             return moved

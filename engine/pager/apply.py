@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from engine.db import Tx
 from engine.directory import Directory
@@ -63,8 +63,15 @@ class Change:
     def settled(self) -> tuple[Effect, ...]:
         return settled(self.decision.effects)
 
+    @cached_property
+    def _by_kind(self) -> dict[type[Any], list[Any]]:
+        kinds: dict[type[Any], list[Any]] = defaultdict(list)
+        for effect in self.settled:
+            kinds[type(effect)].append(effect)
+        return dict(kinds)
+
     def effects(self, kind: type[E]) -> list[E]:
-        return [effect for effect in self.settled if isinstance(effect, kind)]
+        return self._by_kind.get(kind, [])
 
     @property
     def text(self) -> str:

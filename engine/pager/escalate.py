@@ -44,7 +44,7 @@ from engine.store.incidents import Incident
 
 log = structlog.get_logger(__name__)
 
-BATCH: Final = 100
+BATCH: Final = 250  # incidents locked at once, for about a tenth of a second
 AT_ONCE: Final = 2  # batches: while the database works one, we decide the next
 OVERDUE: Final = timedelta(milliseconds=100)  # then the incident's lock is waited for
 TRIES: Final = 5

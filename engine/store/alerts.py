@@ -125,12 +125,10 @@ async def insert(tx: Tx, org_id: int, new: Sequence[NewAlert], now: datetime) ->
         alerts,
         [
             {
-                "org_id": org_id,
                 "service_id": one.service_id,
                 "incident_id": one.incident_id,
                 "dedup_key": one.dedup_key,
                 "source_group": one.source_group,
-                "status": AlertStatus.FIRING.value,
                 "severity": one.severity,
                 "raw_severity": one.raw_severity,
                 "urgency": one.urgency,
@@ -139,12 +137,11 @@ async def insert(tx: Tx, org_id: int, new: Sequence[NewAlert], now: datetime) ->
                 "links": one.links,
                 "event_count": one.event_count,
                 "started_at": one.started_at,
-                "first_seen_at": now,
-                "last_seen_at": now,
             }
             for one in new
         ],
         _unless_open,
+        {"org_id": org_id, "status": AlertStatus.FIRING.value, "first_seen_at": now, "last_seen_at": now},
     )
     return {(row.service_id, row.dedup_key): row.id for row in rows}
 

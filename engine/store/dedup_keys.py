@@ -37,8 +37,8 @@ async def lock(tx: Tx, org_id: int, keys: Sequence[Key]) -> dict[Key, DedupKey]:
     """Make and lock the rows of these keys, sorted, so that no two batches wait for each other."""
     if not keys:
         return {}
-    wanted = [{"org_id": org_id, "service_id": s, "dedup_key": k} for s, k in sorted(keys)]
-    rows = await insert_many(tx, dedup_keys, wanted, _locked)
+    wanted = [{"service_id": service, "dedup_key": key} for service, key in sorted(keys)]
+    rows = await insert_many(tx, dedup_keys, wanted, _locked, {"org_id": org_id})
     return {(row.service_id, row.dedup_key): _key(row) for row in rows}
 
 

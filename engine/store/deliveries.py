@@ -76,7 +76,6 @@ async def queue(tx: Tx, org_id: int, new: Sequence[NewDelivery], now: datetime) 
         deliveries,
         [
             {
-                "org_id": org_id,
                 "incident_id": one.incident_id,
                 "kind": one.kind.value,
                 "method": one.method.value,
@@ -88,14 +87,13 @@ async def queue(tx: Tx, org_id: int, new: Sequence[NewDelivery], now: datetime) 
                 "level": one.level,
                 "step": one.step,
                 "idem_key": one.idem_key,
-                "status": DeliveryStatus.QUEUED.value,
                 "body": dict(one.body),
                 "due_at": one.due_at,
-                "created_at": now,
             }
             for _, one in sorted(unique.items())
         ],
         _unless_there,
+        {"org_id": org_id, "status": DeliveryStatus.QUEUED.value, "created_at": now},
     )
     return [(row.id, row.due_at) for row in rows]
 

@@ -202,7 +202,7 @@ async def insert(tx: Tx, org_id: int, new: Sequence[NewIncident]) -> dict[tuple[
     """Insert; a group that another transaction opened meanwhile is missing from the answer."""
     if not new:
         return {}
-    rows = await insert_many(tx, incidents, [_columns(org_id, one) for one in new], _unless_open)
+    rows = await insert_many(tx, incidents, [_columns(one) for one in new], _unless_open, {"org_id": org_id})
     return {(row.service_id, row.group_key): row.id for row in rows}
 
 
@@ -212,9 +212,8 @@ def _unless_open(insert: Insert) -> ReturningInsert[Any]:
     return insert.returning(incidents.c.id, incidents.c.service_id, incidents.c.group_key)
 
 
-def _columns(org_id: int, new: NewIncident) -> dict[str, Any]:
+def _columns(new: NewIncident) -> dict[str, Any]:
     return {
-        "org_id": org_id,
         "service_id": new.service_id,
         "group_key": new.group_key,
         "title": new.title,

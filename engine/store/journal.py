@@ -41,7 +41,6 @@ async def append_events(tx: Tx, org_id: int, rows: Sequence[EventRow], now: date
             events,
             [
                 {
-                    "org_id": org_id,
                     "service_id": row.service_id,
                     "incident_id": row.incident_id,
                     "source": row.source,
@@ -54,10 +53,10 @@ async def append_events(tx: Tx, org_id: int, rows: Sequence[EventRow], now: date
                     "content": dict(row.content),
                     "started_at": row.started_at,
                     "ended_at": row.ended_at,
-                    "received_at": now,
                 }
                 for row in rows
             ],
+            same={"org_id": org_id, "received_at": now},
         )
 
 
@@ -80,9 +79,7 @@ async def append_timeline(tx: Tx, org_id: int, rows: Sequence[TimelineRow], now:
             timeline,
             [
                 {
-                    "org_id": org_id,
                     "incident_id": row.incident_id,
-                    "at": now,
                     "kind": row.kind,
                     "actor": row.actor.name,
                     "person_id": row.actor.person_id,
@@ -95,6 +92,7 @@ async def append_timeline(tx: Tx, org_id: int, rows: Sequence[TimelineRow], now:
                 }
                 for row in rows
             ],
+            same={"org_id": org_id, "at": now},
         )
 
 

@@ -66,15 +66,12 @@ async def arm(tx: Tx, org_id: int, armings: Iterable[Arming]) -> None:
     rows = sorted(
         (
             {
-                "org_id": org_id,
                 "kind": a.kind.value,
                 "lane": LANES[a.kind].value,
                 "subject_id": a.subject_id,
                 "due_at": a.due_at,
                 "epoch": a.epoch,
                 "rank": int(a.rank),
-                "rev": 1,
-                "attempt": 0,
             }
             for a in {(a.kind, a.subject_id): a for a in armings}.values()
         ),
@@ -82,7 +79,7 @@ async def arm(tx: Tx, org_id: int, armings: Iterable[Arming]) -> None:
     )
     if not rows:
         return
-    await insert_many(tx, timers, rows, _armed_again)
+    await insert_many(tx, timers, rows, _armed_again, {"org_id": org_id, "rev": 1, "attempt": 0})
 
 
 def _armed_again(insert: Insert) -> sa.Insert:

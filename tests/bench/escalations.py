@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from engine.clock import Clock, SystemClock
 from engine.config.parse import parse_config
 from engine.db import Database, Tx
+from engine.horizon import Horizon
 from engine.migrate import upgrade
 from engine.models import ORG, Action, Body, Event, LaneName, Severity, Timer, TimerKind
 from engine.nudge import Nudge
@@ -20,8 +21,9 @@ from engine.pager.setup import Setup
 from engine.store import timers
 from engine.store.timers import Arming
 from engine.vault import Vault
-from engine.worker import Lane
+from engine.worker import Lane, Worker
 from tests.bench.serve import CONFIG
+from tests.bench.timers import nothing_flies
 
 AT_ONCE = 6_000  # due in the same instant: how fast is it drained
 RATE = 1_000  # due a second: how late is each
@@ -62,7 +64,10 @@ async def run(url: str) -> Result:
     await Setup(database, clock, vault).apply(parse_config(CONFIG))
     roster, nudge = Roster(database, clock, vault), Nudge(database)
     escalator = Noting(clock, database, roster, nudge)
-    lane = Lane(LaneName.FATE, escalator, database, clock)
+    horizon = Horizon(database, clock)
+    lane = Lane(LaneName.FATE, escalator, horizon, database, clock)
+    worker = Worker([lane], horizon, nothing_flies)
+    nudge.subscribe(worker.wake)
     opened = await _open(database, clock, roster, nudge, AT_ONCE + RATE * SECONDS)
     await _arm(database, opened[:AT_ONCE], clock.now(), timedelta())
     began = time.perf_counter()
@@ -70,12 +75,11 @@ async def run(url: str) -> Result:
     rate = AT_ONCE / (time.perf_counter() - began)
     escalator.lateness.clear()
     await _arm(database, opened[AT_ONCE:], clock.now() + timedelta(seconds=2), timedelta(seconds=1) / RATE)
-    running = asyncio.create_task(lane.run())
+    await worker.start()
     async with asyncio.timeout(SECONDS + 60):
         while len(escalator.lateness) < RATE * SECONDS:
             await asyncio.sleep(0.05)
-    lane.stop()
-    await running
+    await worker.stop()
     await database.close()
     return Result(rate, escalator.lateness)
 
