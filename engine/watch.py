@@ -156,6 +156,7 @@ class Watch:
     async def alarm_silent(self) -> list[str]:
         """Say which loops have stopped; each once per quarter of an hour."""
         silent = self.pulse.silent()
+        metrics.audit_findings.labels("loop_silent").set(len(silent))
         for name in silent:
             self._unsaid[f"loop:{name}"] = (
                 f"The loop {name} has not ticked for too long: it stopped or fails."

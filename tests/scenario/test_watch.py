@@ -105,6 +105,7 @@ async def test_a_loop_that_has_stopped_is_an_alarm(pager: Pager, watching: Watch
     watching.pulse._loops["fate"].since = last
     for _ in range(2):
         assert await watching.alarm_silent() == ["fate"]
+    assert counted("audit_findings", invariant="loop_silent") == 1
     texts = {text for text, _ in await alarms(pager)}
     assert texts == {"The loop fate has not ticked for too long: it stopped or fails."}
     await pager.app.worker.run_due()

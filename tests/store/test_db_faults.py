@@ -77,31 +77,6 @@ async def test_a_unit_that_cannot_be_stored_now_is_unavailable(
     await postgresql.close()
 
 
-async def test_a_real_deadlock_ends_with_both_done(postgresql: Database) -> None:
-    """Two units that lock two rows in opposite orders both commit (F-16)."""
-    for name in ("one", "two"):
-        await postgresql.write(lambda tx, name=name: counts.touch(tx, ORG, name))  # type: ignore[misc]  # bound now
-    meeting = asyncio.Barrier(2)
-    met: set[str] = set()
-
-    async def unit(tx: Tx, first: str, second: str) -> None:
-        await counts.touch(tx, ORG, first)
-        if first not in met:
-            met.add(first)
-            await meeting.wait()
-        await counts.touch(tx, ORG, second)
-
-    async with asyncio.timeout(30):
-        await asyncio.gather(
-            postgresql.write(lambda tx: unit(tx, "one", "two")),
-            postgresql.write(lambda tx: unit(tx, "two", "one")),
-        )
-    async with postgresql.snapshot() as tx:
-        values = await tx.scalars(sa.select(schema.counters.c.value))
-        assert list(values) == [3, 3]
-    await postgresql.close()
-
-
 async def test_a_statement_that_takes_too_long_is_given_up(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,20 +110,6 @@ async def test_a_backend_that_is_killed_under_a_unit_costs_nothing(
 
     await postgresql.write(unit)
     assert await remembered(postgresql) == ["once"]
-    await postgresql.close()
-
-
-async def test_idle_connections_that_were_cut_are_noticed_before_use(
-    postgresql: Database, postgresql_url: str, postgresql_server: str
-) -> None:
-    """After a restart of PostgreSQL the next reads and writes succeed, without an error between (F-15)."""
-    await asyncio.gather(*(postgresql.write(lambda tx: counts.touch(tx, ORG, "x")) for _ in range(5)))
-    assert await remembered(postgresql) == []
-    name = sa.make_url(postgresql_url).database
-    cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"  # noqa: S608  # ours
-    await run_on_server(postgresql_server, cut)
-    await asyncio.gather(*(postgresql.write(lambda tx: counts.touch(tx, ORG, "x")) for _ in range(5)))
-    assert await remembered(postgresql) == []
     await postgresql.close()
 
 
