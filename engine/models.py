@@ -226,7 +226,6 @@ class Timer:
     epoch: int
     rev: int
     attempt: int
-    lease_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,6 @@ COLUMNS = (
     timers.c.epoch,
     timers.c.rev,
     timers.c.attempt,
-    timers.c.lease_until,
 )
 
 
