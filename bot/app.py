@@ -5,7 +5,6 @@ Never decides anything. Tests call the same `build` with fake transports and a c
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import uuid
@@ -19,6 +18,7 @@ from typing import Any, Final
 import structlog
 from aiohttp.web import Application, AppRunner, TCPSite
 
+from bot.collector import calm_the_collector
 from bot.inbox import Inbox
 from bot.lookout import Lookout
 from bot.outcry import Outcry
@@ -120,7 +120,7 @@ class App:
             pulse.expect("slack", lambda: slack.ticked_at, within=AWAY)
         self.lookout.start()
         pulse.expect("lookout", lambda: self.lookout.ticked_at)
-        _calm_the_collector()
+        calm_the_collector()
         log.info(
             "midwatch.started", only=self.only, database="sqlite" if self.database.is_sqlite else "postgresql"
         )
@@ -335,14 +335,6 @@ def _web_parts(app: App) -> WebParts:
         slack_http=app.slack.handle_http if app.slack and settings.slack_signing_secret else None,
         demo=Demo(app.next_due, app.advance) if settings.demo else None,
     )
-
-
-def _calm_the_collector() -> None:
-    """What was made by now lives as long as the process: looking for garbage in it costs a storm a
-    third of its time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 def release() -> str:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from bot.collector import calm_the_collector
 from engine.bulk import insert_many
 from engine.clock import Clock, SystemClock
 from engine.db import Database, Tx, any_of
@@ -99,6 +100,7 @@ async def run(url: str) -> Result:
     await arm(database, 0, ARMED, far, timedelta(milliseconds=10))
     result.arming = ARMED / (time.perf_counter() - began)
     await fill(database, ARMED, PENDING, far)
+    calm_the_collector()  # as a process of ours does when it starts
     before, first = _peak_mb(), PENDING
     async with working(database, clock) as effect:
         for rate in RATES:
