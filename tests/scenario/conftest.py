@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from engine.db import Database
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager
+from tests.scenario.locks import Locks
 from tests.scenario.receiving import Receiving
+
+
+@pytest.fixture(autouse=True)
+def locks() -> Iterator[Locks]:
+    """No transaction of any scenario takes its locks against the order: so none deadlocks with another."""
+    made = Locks()
+    with made.watched():
+        yield made
+    assert made.against == []
 
 
 @pytest.fixture

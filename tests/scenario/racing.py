@@ -33,6 +33,7 @@ from tests.fakes import FakeClock
 from tests.scenario.fates import broken
 from tests.scenario.harness import Pager
 from tests.scenario.interleave import Ended, Gated, Point, interleave
+from tests.scenario.locks import unwatched
 from tests.scenario.moves import CLOSED_ONLY, MOVES, OPEN_ONLY, answers, event, lane
 
 CONFIG: Final = """
@@ -315,6 +316,7 @@ def _must_be_heard(one: IncidentView) -> bool:
 
 
 async def forget(tx: Tx) -> None:
+    unwatched(tx)
     for name in HAPPENED:
         if name != "counters":
             await tx.execute(sa.delete(schema.metadata.tables[name]))
@@ -322,6 +324,7 @@ async def forget(tx: Tx) -> None:
 
 
 async def put_back(tx: Tx, rows: Mapping[str, list[dict[str, Any]]]) -> None:
+    unwatched(tx)
     for name in HAPPENED:
         await tx.execute(sa.delete(schema.metadata.tables[name]))
     for name in reversed(HAPPENED):

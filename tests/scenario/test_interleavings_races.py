@@ -6,6 +6,7 @@ and nothing deadlocks: whoever was first.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -13,7 +14,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.scenario.interleave import Deadlocks, Point
+from engine.db import Tx
+from engine.store import incidents
+from tests.scenario.interleave import PATIENCE, Deadlocks, Point
+from tests.scenario.locks import unwatched
 from tests.scenario.moves import WORKERS
 from tests.scenario.racing import STATES, Arena, moves_in
 
@@ -73,3 +77,29 @@ async def test_the_races_of_a_state(arena: Arena, deadlocks: Deadlocks, state: s
     full = os.environ.get("MIDWATCH_SWEEP") == "full"
     chosen = races([state]) if full else some([state], MORE)
     assert await run(arena, deadlocks, chosen) == []
+
+
+async def test_locks_in_the_wrong_order_deadlock_and_are_counted(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two units across: the database ends one of them, and it is not passed over."""
+    deadlocks, arena = Deadlocks(monkeypatch), Arena(postgresql_url, monkeypatch)
+    await arena.enter("level_due")
+    one, two = arena.databases
+
+    forth, back = asyncio.Event(), asyncio.Event()
+
+    async def take(tx: Tx, first: int, second: int, met: asyncio.Event, other: asyncio.Event) -> None:
+        unwatched(tx)
+        await incidents.lock(tx, [first])
+        met.set()
+        await other.wait()
+        await incidents.lock(tx, [second])
+
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.gather(
+            one.write(lambda tx: take(tx, 1, 2, forth, back)),
+            two.write(lambda tx: take(tx, 2, 1, back, forth)),
+        )
+    assert deadlocks.codes == ["40P01"]
+    await arena.close()

@@ -90,6 +90,20 @@ async def test_two_clicks_at_once_are_one_ack(online: Desk) -> None:
     assert f"already acknowledged by {first}" in online.whispers(second, "#payments")[0]
 
 
+async def test_a_merge_is_undone_by_its_button(online: Desk) -> None:
+    """The card of what was merged offers nothing else; a second click is told that it was done."""
+    incident, _ = await carded(online)
+    other = await online.open("db-2 is down")
+    await online.responder.merge(incident.id, CLI, other.id)
+    await online.run_cards()
+    card = next(one for one in online.said("#payments") if f"#{incident.number} " in one.text)
+    await online.clicks("ana", card, "incident_unmerge")
+    assert (await online.view(incident.id)).status is IncidentStatus.TRIGGERED
+    await online.clicks("ben", card, "incident_unmerge")
+    await until(lambda: bool(online.whispers("ben", "#payments")))
+    assert "it was not merged" in online.whispers("ben", "#payments")[0]
+
+
 async def test_a_late_ack_on_a_resolved_incident(online: Desk) -> None:
     """Resolve wins: the click is answered, and nothing else changes."""
     incident, card = await carded(online)
