@@ -273,6 +273,51 @@ async def test_a_hundred_timers_are_worked_when_they_are_due(database: Database)
     assert late[98] < timedelta(seconds=1)
 
 
+async def test_more_than_is_known_at_once_is_read_on_in_time(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten slices come due within a moment: all are worked without a second look, and no more than a few
+    slices are ever known."""
+    no_second_look(monkeypatch)
+    monkeypatch.setattr(horizon, "SLICE", 20)
+    monkeypatch.setattr(horizon, "GLANCE", 10)
+    recorder = Recorder(database, awaited=200)
+    most = 0
+
+    async def count() -> None:
+        nonlocal most
+        most = max(most, *(len(known) for known in made.horizon.lanes.values()))
+
+    recorder.before = count
+    async with running(recorder) as made:
+        await arm(database, *(timedelta(milliseconds=n) for n in range(200)))
+        made.wake()
+        await recorder.until_done()
+    assert len({timer.id for timer, _ in recorder.worked}) == 200
+    assert most <= 3 * horizon.SLICE
+
+
+async def test_what_nobody_can_take_hides_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three slices of timers that stay due stand before one that can be worked: it is found (B055)."""
+    no_second_look(monkeypatch)
+    monkeypatch.setattr(horizon, "SLICE", 10)
+    monkeypatch.setattr(horizon, "GLANCE", 10)
+    recorder = Recorder(database)
+    handle = recorder.handle
+
+    async def stubborn(due: Sequence[Timer]) -> int:
+        return await handle([timer for timer in due if timer.subject_id == 30])
+
+    recorder.handle = stubborn  # type: ignore[method-assign]  # somebody holds the others
+    async with running(recorder) as made:
+        await arm(database, *(timedelta(seconds=n - 60) for n in range(31)))
+        made.wake()
+        await recorder.until_done()
+    assert [timer.subject_id for timer, _ in recorder.worked] == [30]
+
+
 async def test_claims_are_few_at_a_time(database: Database) -> None:
     """Work that leaves SQL is leased in small lots, so that none waits under a lease for the others."""
     lots: list[int] = []
