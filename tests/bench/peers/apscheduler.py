@@ -36,9 +36,10 @@ def _scheduler(url: str) -> BackgroundScheduler:
 
 class APScheduler:
     name = "APScheduler 3"
-    settings = f"SQLAlchemyJobStore on psycopg, {THREADS} threads, misfire_grace_time None; no batches"
+    settings = f"SQLAlchemyJobStore on psycopg, {THREADS} threads, misfire_grace_time None"
     pending = 1_000_000
     steady = 200
+    in_batches = False
     shares = False
     heals_s = 5.0
     armed = "SELECT id::bigint, next_run_time FROM apscheduler_jobs"

@@ -124,8 +124,10 @@ class Measure:
         far = time.time() + MONTH_S
         size, answers = self._size, self.answers
         answers.singly = await self._rate(self._due(size.singly, far, 100), 1)
-        sample = min(size.sample, max(0, answers.pending - size.singly))
-        answers.batches = await self._rate(self._due(sample, far, 100), BATCH)
+        sample = min(size.sample, answers.pending - size.singly) if self._peer.in_batches else 0
+        answers.batches = answers.singly
+        if sample:
+            answers.batches = await self._rate(self._due(sample, far, 100), BATCH)
         rest = answers.pending - size.singly - sample
         if rest > 0:
             await self._execute(self._peer.copy, rest)

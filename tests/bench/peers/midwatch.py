@@ -59,6 +59,7 @@ class Midwatch:
     settings = "as it is"
     pending = 1_000_000
     steady = 1_000
+    in_batches = True
     shares = True
     heals_s = 2.0
     armed = "SELECT subject_id, due_at / 1e6 FROM timers"

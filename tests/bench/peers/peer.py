@@ -33,6 +33,7 @@ class Peer(Protocol):
     settings: str  # how it is set up, for whoever reads the table
     pending: int  # the most timers beside which it still fires some
     steady: int  # timers a second that it can fire, for the runs with kills
+    in_batches: bool  # can it arm many at once?
     shares: bool  # may several workers use one database, by its documentation?
     heals_s: float  # how long after a kill what the dead worker held is taken up, by its documentation
     armed: str  # SQL: the id and the due time of what is armed

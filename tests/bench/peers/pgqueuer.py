@@ -28,6 +28,7 @@ class Pgqueuer:
     )
     pending = 1_000_000
     steady = 1_000
+    in_batches = True
     shares = True
     heals_s = HEARTBEAT.total_seconds()
     armed = """

@@ -45,6 +45,7 @@ class Procrastinate:
     )
     pending = 10_000
     steady = 50
+    in_batches = True
     shares = True
     heals_s = DEAD_AFTER_S + 15.0
     armed = """

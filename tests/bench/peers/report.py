@@ -57,4 +57,4 @@ def _killed(each: Answers, kills: int) -> str:
 
 
 def _armed(each: Answers) -> str:
-    return f"{each.singly:,.0f} / {each.batches:,.0f}"
+    return f"{each.singly:,.0f} / {f'{each.batches:,.0f}' if each.peer.in_batches else 'no batches'}"
