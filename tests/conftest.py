@@ -18,6 +18,9 @@ from engine.db import Database
 from tests.fakes import FakeClock
 from tests.servers import database_url, new_database, run_on_server, throwaway_postgresql
 
+# No test pulls the plug of the server itself, and making and dropping a database is mostly syncing.
+FORGETFUL = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
+
 
 @pytest.fixture(autouse=True)
 def plain_logs() -> None:
@@ -54,7 +57,7 @@ def postgresql_server() -> Iterator[str]:
         return
     with ExitStack() as stack:
         try:
-            url = stack.enter_context(throwaway_postgresql())
+            url = stack.enter_context(throwaway_postgresql(*FORGETFUL))
         except ImportError:
             if os.environ.get("CI"):
                 pytest.fail("CI must test on PostgreSQL: install the `test` extra")
