@@ -246,6 +246,9 @@ class Arena:
         """By both processes, oldest first in each."""
         return [page for pager in self.pagers for page in pager.pages()]
 
+    def _paged(self, before: set[int]) -> list[Page]:
+        return [page for page in self.sent() if page.kind is DeliveryKind.PAGE and page.id not in before]
+
     async def incidents(self) -> list[IncidentView]:
         return list(await self.pagers[0].app.views.list())
 
@@ -285,11 +288,8 @@ class Arena:
         still = {one.id for one in await self.incidents() if answered.get(one.id) == one.epoch}
         return [
             f"{page.person} was paged for what had been answered"
-            for page in self.sent()
-            if page.id not in before
-            and page.kind == DeliveryKind.PAGE
-            and page.incident is not None
-            and page.incident.id in still
+            for page in self._paged(before)
+            if page.incident is not None and page.incident.id in still
         ]
 
     async def _somebody_hears(self, before: set[int]) -> list[str]:
@@ -304,7 +304,7 @@ class Arena:
         return []
 
     async def _unheard(self, before: set[int]) -> list[int]:
-        heard = {page.incident.id for page in self.sent() if page.id not in before and page.incident}
+        heard = {page.incident.id for page in self._paged(before) if page.incident is not None}
         return [one.number for one in await self.incidents() if one.id not in heard and _must_be_heard(one)]
 
 

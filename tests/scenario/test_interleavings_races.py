@@ -15,7 +15,9 @@ from datetime import UTC, datetime
 import pytest
 
 from engine.db import Tx
-from engine.store import incidents
+from engine.notify import begin
+from engine.pager import apply
+from engine.store import deliveries, incidents
 from tests.scenario.interleave import PATIENCE, Deadlocks, Point
 from tests.scenario.locks import unwatched
 from tests.scenario.moves import WORKERS
@@ -102,4 +104,27 @@ async def test_locks_in_the_wrong_order_deadlock_and_are_counted(
             two.write(lambda tx: take(tx, 2, 1, back, forth)),
         )
     assert deadlocks.codes == ["40P01"]
+    await arena.close()
+
+
+async def nothing(*_: object) -> list[int]:
+    return []
+
+
+async def test_planted_mistakes_are_found(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, deadlocks: Deadlocks
+) -> None:
+    """A new round that arms nothing, and an ack that neither cancels a page nor is asked for by it."""
+    arena = Arena(sqlite_url, monkeypatch)
+    race = [("acked", "unack", "note", Point.COMMIT)]
+    assert await run(arena, deadlocks, race) == []
+    with monkeypatch.context() as patched:
+        patched.setattr(apply, "_armings", lambda _changes: [])
+        wrong = await run(arena, deadlocks, race)
+    assert [what.rpartition(": ")[2] for what in wrong] == ["incident_without_timer 1", "nobody hears of #1"]
+    with monkeypatch.context() as patched:
+        patched.setattr(deliveries, "cancel", nothing)
+        patched.setattr(begin, "_unwanted", lambda *_: None)
+        wrong = await run(arena, deadlocks, [("level_due", "ack", "note", Point.COMMIT)])
+    assert [what.rpartition(": ")[2] for what in wrong] == ["alice was paged for what had been answered"]
     await arena.close()
