@@ -84,7 +84,8 @@ class Provider:
         if kind in OTHERS and self.trap:
             await self.trap.meet(kind)
         outcome = await self.give(Message.of(page))
-        kind = self.trap.check(Point.TAKEN, f"of {page.id}") if self.trap else None
+        taken = self.trap is not None and isinstance(outcome, Sent)
+        kind = self.trap.check(Point.TAKEN, f"of {page.id}") if self.trap and taken else None
         if kind is Kind.NO_ANSWER:
             raise TimeoutError
         if kind in OTHERS and self.trap:

@@ -6,6 +6,7 @@ Why one for all runs: what a run costs is mostly the compiling of its statements
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextvars import Context
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ from tests.crash import history, witness
 from tests.crash.faults import STALL, Fault, Kind
 from tests.crash.inside import Inside
 from tests.crash.ledger import Message
-from tests.crash.orders import built, configure
+from tests.crash.orders import ORDERS, built, configure
 from tests.crash.story import Story, night
 from tests.crash.watched import Watched
 from tests.crash.world import World
@@ -39,7 +40,7 @@ class Run:
 
 @dataclass(slots=True)
 class Other:
-    """Another worker on the same database, that no fault befalls."""
+    """Another pager on the same database, that no fault befalls."""
 
     database: Database
     clock: FakeClock
@@ -65,6 +66,12 @@ class Other:
         if kind is Kind.HANG:
             await self.working
 
+    async def do(self, order: str) -> int:
+        """Something else than its work."""
+        self.opened.set()
+        task = ORDERS[order](built(self.database, self.clock, self._give))
+        return await asyncio.create_task(_awaited(task), context=Context())
+
     async def end(self) -> None:
         if self.working is not None:
             self.opened.set()
@@ -76,6 +83,13 @@ class Other:
         self.entered.set()
         await self.opened.wait()
         return outcome
+
+
+Meanwhile = Callable[[Other], Awaitable[None]]
+
+
+async def _awaited(order: Awaitable[int]) -> int:
+    return await order
 
 
 class Stage:
@@ -97,8 +111,10 @@ class Stage:
         await self.other.write(witness.set_up)
         await configure(built(self.other, self.clock, nowhere))
 
-    async def tell(self, fault: Fault | None = None, story: Story = night) -> Run:
-        """One run from the beginning, with this fault."""
+    async def tell(
+        self, fault: Fault | None = None, story: Story = night, meet: Meanwhile | None = None
+    ) -> Run:
+        """One run from the beginning, with this fault; `meet`: what happens while the process hangs."""
         fault = fault or Fault()
         await self.other.write(history.forget)
         self.clock = FakeClock(START)
@@ -109,7 +125,11 @@ class Stage:
             return world.ledger.receive(message)
 
         before, dead = history.counters(), history.dead_counted()
-        process = Inside(self.watched, self.clock, give, fault, other.meet)
+
+        async def met(kind: Kind, blocked: bool) -> None:
+            await (other.meet(kind, blocked) if meet is None else meet(other))
+
+        process = Inside(self.watched, self.clock, give, fault, met)
         world.process = process
         world.afterwards = other.end
         await story(world)
