@@ -22,12 +22,15 @@ ORDER: Final = ("dedup_keys", "incidents", "alerts", "new incidents", "new alert
 # Why no place for deliveries: they and their timers are touched under their incident's lock, in any
 # order; where no incident is locked, timers come first.
 FREE: Final = "deliveries"
+# Inserted, and armed in the same transaction: their timers are as new as they are, and whoever waits
+# for one of them (the same alarm, raised elsewhere) waits for a transaction that waits for nobody.
+NEW: Final = "new deliveries"
 
 _ROWS: Final = re.compile(r"\bFROM (\w+)\b(?:(?!\bFROM\b).)*?\bFOR (?:NO KEY )?(?:UPDATE|SHARE)\b", re.DOTALL)
 _CHANGE: Final = re.compile(r"\b(?:UPDATE|DELETE FROM) (\w+)\b")
 _LOCKING: Final = re.compile(r"\bFOR (?:NO KEY )?UPDATE\b|\bDO UPDATE SET\b")
 _UPSERT: Final = re.compile(r"\bINSERT INTO (\w+)\b.*\bON CONFLICT\b", re.DOTALL)
-_NAMES: Final = {*ORDER, FREE}
+_NAMES: Final = {*ORDER, FREE, NEW}
 
 
 @cache
@@ -36,7 +39,7 @@ def locked_by(statement: str) -> tuple[str, ...]:
     found: list[str] = _ROWS.findall(statement)
     if upsert := _UPSERT.search(statement):
         name = upsert[1]
-        found.append(f"new {name}" if name in {"incidents", "alerts"} else name)
+        found.append(f"new {name}" if name in {"incidents", "alerts", FREE} else name)
     found += _CHANGE.findall(_LOCKING.sub(" ", statement))
     return tuple(dict.fromkeys(name for name in found if name in _NAMES))
 
@@ -88,11 +91,11 @@ class Locks:
 
 def _too_late(name: str, taken: list[str]) -> str | None:
     """What should have been locked after it."""
-    if name == FREE:
+    if name in {FREE, NEW}:
         return None
     if name == "timers" and FREE in taken and "incidents" not in taken:
         return FREE
-    if name in {"dedup_keys", "incidents", "alerts"} and FREE in taken:
+    if name in {"dedup_keys", "incidents", "alerts"} and not {FREE, NEW}.isdisjoint(taken):
         return FREE
     later = ORDER[ORDER.index(name) + 1 :]
     return next((one for one in taken if one in later), None)
