@@ -43,6 +43,7 @@ class Senders:
     timeout_s: float  # of a level
     alerts: list[Alert] = field(default_factory=list)
     answered_at: dict[int, float] = field(default_factory=dict)  # by incident number
+    untold: dict[int, str] = field(default_factory=dict)  # open incidents of which somebody never heard
     posts: int = 0
     refused: int = 0  # answers that were no 2xx, and connections that broke
 

@@ -10,6 +10,7 @@ from time import time
 from typing import Final
 
 import aiohttp
+import sqlalchemy as sa
 from pydantic import SecretStr
 
 from bot.app import build
@@ -18,6 +19,7 @@ from engine.clock import SystemClock
 from engine.config.parse import parse_config
 from engine.db import Database
 from engine.migrate import upgrade
+from engine.schema import incidents
 from tests.notify.phone_company import SID, TOKEN
 from tests.product import KEY
 from tests.soak.checks import Report, check, read, unfinished
@@ -29,6 +31,7 @@ SECRET: Final = "a secret for tests only"
 SERVICES: Final = 40
 ALERTS: Final = 10_000
 SECONDS: Final = 600.0
+TOLD_S: Final = 120.0  # at least: the timeout of a level, and some leases
 DRAIN_S: Final = 120.0  # at least: a lease, and what is yet to be recorded
 
 
@@ -54,12 +57,16 @@ class Plan:
         return max(8.0, self.seconds / 30), max(16.0, self.seconds / 10)
 
 
+def phone(person: int) -> str:
+    return f"+120255501{person % SERVICES:02}"
+
+
 def config(plan: Plan) -> str:
     """Everybody has a service of their own and is the second level of the next one's. Without Slack,
     whose one message per second and channel is all that would be measured."""
     people, policies, services = [], [], []
     for n in range(SERVICES):
-        contact = f'{{sms: "+120255501{n:02}", voice: "+120255501{n:02}"}}'
+        contact = f'{{sms: "{phone(n)}", voice: "{phone(n)}"}}'
         rules = f"{{high: [sms, voice after {max(1, plan.timeout_s // 2)}s]}}"
         people.append(f"- {{name: p{n}, timezone: UTC, contact: {contact}, rules: {rules}}}")
         levels = ", ".join(
@@ -114,10 +121,33 @@ async def _live(
         await senders.fire(plan.alerts, plan.firing_s)
         kills = len(fleet.killed_at)
         say(f"{plan.alerts:,} alerts accepted, {kills} kills, {len(provider.ledger):,} requests")
-        await asyncio.sleep(plan.seconds * 0.1)
+        senders.untold = await _until_all_are_told(senders.database, provider, plan)
         await senders.resolve_all()
         fleet.peace.set()
         answering.cancel()
+
+
+async def _until_all_are_told(database: Database, provider: Provider, plan: Plan) -> dict[int, str]:
+    """Of each incident that is still open both levels have heard; else who has not, by its number."""
+    deadline = time() + max(TOLD_S, plan.seconds * 0.25)
+    while (untold := await _untold(database, provider)) and time() < deadline:  # noqa: ASYNC110  # other processes
+        await asyncio.sleep(0.5)
+    return untold
+
+
+async def _untold(database: Database, provider: Provider) -> dict[int, str]:
+    reached = {(one.incident, one.to) for one in provider.ledger}
+    async with database.snapshot() as tx:
+        rows = await tx.execute(
+            sa.select(incidents.c.number, incidents.c.title).where(incidents.c.status == "triggered")
+        )
+    found = {}
+    for number, title in rows:
+        service = int(title.rpartition("-")[2]) % SERVICES
+        missing = [level for level in (0, 1) if (number, phone(service + level)) not in reached]
+        if missing:
+            found[number] = f"level {missing[0]} was never tried"
+    return found
 
 
 async def _drain(database: Database, plan: Plan, say: Callable[[str], None]) -> None:
