@@ -118,6 +118,8 @@ def status(
     open_now: int,
     ticked_at: datetime | None,
     now: datetime,
+    *,
+    windows: int = 0,
 ) -> Message:
     """`ticked_at`: when a worker of any process last left word that it works."""
     lines = [
@@ -126,6 +128,8 @@ def status(
     ]
     if ticked_at is None or now - ticked_at > SILENT:
         lines.append(f"🚨 {_no_worker(ticked_at, now)}: nobody is paged. Start one: `midwatch run`")
+    if windows:
+        lines.append(f"🔧 {windows} maintenance on or planned: `/oncall maintenance`")
     empty = [escape.line(row.schedule, 60) for row in rows if not row.people]
     if empty:
         lines.append(f"🚨 Nobody is on call on {', '.join(empty[:20])}")

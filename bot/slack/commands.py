@@ -238,7 +238,8 @@ class Commands:
         async with self._engine.database.snapshot() as tx:
             ticked_at = await marks.last_tick(tx, ORG)
         now = self._engine.clock.now()
-        return about.status(self._health, directory, rows, len(still_open), ticked_at, now)
+        windows = len(await self._engine.maintenance.list())
+        return about.status(self._health, directory, rows, len(still_open), ticked_at, now, windows=windows)
 
 
 def _names(override: Override, directory: Directory) -> tuple[str, str]:

@@ -94,7 +94,8 @@ def messages(text: str) -> Iterator[Message]:
     yield about.help_on(text)
     yield about.unknown(text, "ack")
     yield about.me(person)
-    yield about.status(health, directory, rows, 3, NOW)
+    yield about.status(health, directory, rows, 3, None, NOW, windows=2)
+    yield about.status(health, directory, rows, 3, NOW, NOW)
     yield notices.call_for_anybody(view, "")
     for kind in (DeliveryKind.STATUS, DeliveryKind.NOTICE, DeliveryKind.OPS, DeliveryKind.VERIFICATION):
         yield notices.of_page(Page(1, 1, kind, Method.CHANNEL, "#x", incident=view, text=text))

@@ -170,6 +170,7 @@ async def test_maintenance_from_start_to_end(online: Desk) -> None:
         ("/oncall maintenance checkout 2h New <switches>", "🔧 Nobody is paged for *checkout* from <!date^"),
         ("/oncall maintenance", "by ana · New &lt;switches&gt;"),
         ("/page checkout Disk full", "🔧 Maintenance holds its pages until <!date^"),
+        ("/oncall status", "🔧 1 maintenance on or planned: `/oncall maintenance`"),
         ("/oncall maintenance end all", "No maintenance of *all services* is on or planned"),
         ("/oncall maintenance end Checkout", "The maintenance of *checkout* is over"),
         ("/oncall maintenance", "No maintenance is on or planned"),
