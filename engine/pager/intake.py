@@ -117,10 +117,13 @@ class Intake:
             Arming(TimerKind.ESCALATE, opened[group], opening.due_at, epoch=1)
             for group, opening in ruling.openings.items()
         ]
-        for touched, plan in ruling.acknowledged:
-            if plan.service.channel and touched.changed:
-                card = await cards.ensure(tx, org, touched.incident.id, plan.service.channel, None, now)
-                armings.append(Arming(TimerKind.CARD, card, now, rank=Rank.CARD))
+        places = [
+            (touched.incident.id, plan.service.channel)
+            for touched, plan in ruling.acknowledged
+            if plan.service.channel and touched.changed
+        ]
+        shown = await cards.ensure_all(tx, org, places, now)
+        armings += [Arming(TimerKind.CARD, card, now, rank=Rank.CARD) for card in shown]
         changes = [one.change() for one in ruling.held.touched.values() if one.moved]
         applied = await apply(tx, org, changes, self._directory, now)
         await timers.arm(tx, org, armings)

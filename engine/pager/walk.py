@@ -41,11 +41,12 @@ async def set_out(
     """Before its first timer has fired nobody has stored which policy it walks, nor shown it."""
     fresh = [(incident, policy) for incident, policy in walking if incident.policy_version_id is None]
     await incidents.set_policy(tx, {one.id: policy.version_id for one, policy in fresh if policy is not None})
-    armings = []
+    places = []
     for incident, _ in fresh:
         service = known.services.get(incident.service_id)
         if service is not None and service.channel:
-            card = await cards.ensure(tx, incident.org_id, incident.id, service.channel, None, now)
-            armings.append(Arming(TimerKind.CARD, card, now, rank=Rank.CARD))
-    if armings:
-        await timers.arm(tx, fresh[0][0].org_id, armings)
+            places.append((incident.id, service.channel))
+    if places:
+        org_id = fresh[0][0].org_id
+        shown = await cards.ensure_all(tx, org_id, places, now)
+        await timers.arm(tx, org_id, [Arming(TimerKind.CARD, card, now, rank=Rank.CARD) for card in shown])

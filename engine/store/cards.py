@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 
-from engine.db import Tx, any_of, upsert
+from engine.bulk import Insert, ReturningInsert, insert_many
+from engine.db import Tx, any_of
 from engine.models import Card
 from engine.schema import alerts, cards, incidents
 
@@ -58,16 +59,25 @@ async def ensure(
     tx: Tx, org_id: int, incident_id: int, channel: str, person_id: int | None, now: datetime
 ) -> int:
     """The card of an incident in a channel, made if there is none yet."""
-    statement = upsert(tx, cards).values(
-        org_id=org_id, incident_id=incident_id, channel=channel, person_id=person_id, created_at=now
-    )
-    found = await tx.scalar(
-        statement.on_conflict_do_update(
-            index_elements=["org_id", "incident_id", "channel"],
-            set_={"channel": statement.excluded.channel},
-        ).returning(cards.c.id)
-    )
-    return int(found or 0)
+    (card,) = await ensure_all(tx, org_id, [(incident_id, channel)], now, person_id)
+    return card
+
+
+async def ensure_all(
+    tx: Tx, org_id: int, places: Iterable[tuple[int, str]], now: datetime, person_id: int | None = None
+) -> list[int]:
+    """The cards of incidents in channels, made where there is none yet."""
+    rows = [{"incident_id": incident, "channel": channel} for incident, channel in sorted(set(places))]
+    if not rows:
+        return []
+    same = {"org_id": org_id, "person_id": person_id, "created_at": now}
+    return list((await insert_many(tx, cards, rows, _or_found, same)).scalars())
+
+
+def _or_found(insert: Insert) -> ReturningInsert[Any]:
+    return insert.on_conflict_do_update(
+        index_elements=["org_id", "incident_id", "channel"], set_={"channel": insert.excluded.channel}
+    ).returning(cards.c.id)
 
 
 async def placed(tx: Tx, card_id: int, channel_id: str, ts: str, now: datetime) -> None:
