@@ -115,7 +115,7 @@ class App:
             self._runner = runner(self.web)
             await self._runner.setup()
             await TCPSite(self._runner, self.settings.host, self.settings.port).start()
-        if (slack := self.slack) is not None and self.only in {None, Role.SLACK}:
+        if (slack := self.slack) is not None and self.hears_slack:
             await slack.start()
             pulse.expect("slack", lambda: slack.ticked_at, within=AWAY)
         self.lookout.start()
@@ -154,8 +154,14 @@ class App:
         await self.worker.stop()
         await self.watch.stop()
 
+    @property
+    def hears_slack(self) -> bool:
+        """By a socket that is a role; by HTTP it is whoever has the port, who must know our workspace."""
+        by_http = self.settings.slack_signing_secret is not None
+        return self.only in {None, Role.SLACK, *([Role.WEB] if by_http else [])}
+
     def _all_loops_tick(self) -> bool:
-        lanes = {lane.name.value for lane in self.worker.lanes}
+        lanes = {"horizon", *(lane.name.value for lane in self.worker.lanes)}
         return lanes.isdisjoint(self.watch.pulse.silent())
 
     async def advance(self, to: datetime) -> int:

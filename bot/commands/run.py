@@ -41,7 +41,8 @@ async def run(*, only: Role | None = None) -> None:
             await upgrade(app.database)
             await app.setup.mark_admins()
             await app.start()
-            note(f"Midwatch listens on {settings.bind}{_without(settings)}.")
+            does = f"listens on {settings.bind}" if only in {None, Role.WEB} else f"runs as {only}"
+            note(f"Midwatch {does}{_without(settings)}.")
             await stop.wait()
         finally:
             await app.stop()

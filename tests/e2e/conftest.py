@@ -9,6 +9,15 @@ import pytest_asyncio
 
 from tests.e2e.team import Team
 from tests.product import product
+from tests.servers import database_url, new_database, run_on_server
+
+
+@pytest.fixture
+async def postgresql_url_empty(postgresql_server: str) -> AsyncIterator[str]:
+    """A database without any table."""
+    name = await new_database(postgresql_server)
+    yield database_url(postgresql_server, name)
+    await run_on_server(postgresql_server, f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -133,7 +133,7 @@ class Fleet:
         }
         running = midwatch("run", *arguments, cwd=self.directory, env=env)
         command = await self.stack.enter_async_context(running)
-        await command.until("Midwatch listens on")
+        await command.until("Midwatch ")  # listens on a port, or runs as a role
         return Process(command, port)
 
     async def fire(self, process: Process, person: int, key: str) -> float:

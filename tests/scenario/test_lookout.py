@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from bot import lookout
 from bot.app import Role, build
@@ -122,13 +121,24 @@ async def test_an_outcry_reaches_whom_it_can(pager: Pager) -> None:
     assert shouted(pager) == [("url", "it burns")]
 
 
-def test_roles_tick_only_with_a_worker(make_app: Callable[[Role | None], Any]) -> None:
+def test_roles_tick_only_with_a_worker(make_app: Callable[..., Any]) -> None:
     """Web and Slack alone never claim that timers are worked."""
     ticking = {only: make_app(only).lookout._working is not None for only in (None, *Role)}
     assert ticking == {None: True, Role.WORKER: True, Role.WEB: False, Role.SLACK: False}
 
 
+@pytest.mark.parametrize(("mode", "web"), [("slack_app_token", False), ("slack_signing_secret", True)])
+def test_who_hears_slack_knows_the_workspace(make_app: Callable[..., Any], mode: str, web: bool) -> None:
+    """In HTTP mode Slack comes in by the web's port: that process connects, and learns who we are."""
+    more = {"slack_bot_token": "xoxb-test", mode: "xapp-test"}
+    hears = {only: make_app(only, **more).hears_slack for only in (None, *Role)}
+    assert hears == {None: True, Role.SLACK: True, Role.WEB: web, Role.WORKER: False}
+
+
 @pytest.fixture
-def make_app(sqlite_url: str) -> Callable[[Role | None], Any]:
-    settings = Settings(database_url=sqlite_url, secret_key=SecretStr("a secret for tests only"))
-    return lambda only: build(settings, FakeClock(), [], only=only)
+def make_app(sqlite_url: str) -> Callable[..., Any]:
+    def make(only: Role | None, **more: Any) -> Any:
+        plain = {"database_url": sqlite_url, "secret_key": "a secret for tests only"}
+        return build(Settings.model_validate(plain | more), FakeClock(), [], only=only)
+
+    return make
