@@ -140,7 +140,7 @@ def test_status_shouts_what_would_fail() -> None:
     health = SlackHealth(FakeClock(NOW))
     health.missing_scopes = ("im:write",)
     directory = Directory(1, 1, {}, {1: Service(1, "checkout", None, None)}, {}, {})
-    text = "\n".join(texts(about.status(health, directory, [a_row("payments", ())], 0, NOW).payload()))
+    text = "\n".join(texts(about.status(health, directory, [a_row("payments", ())], 0, NOW, NOW).payload()))
     for words in (
         "🔴 Slack is down",
         "🚨 Nobody is on call on payments",
@@ -168,7 +168,7 @@ def test_a_fallback_that_reaches_nobody_is_empty(
     reachable = replace(a_person(person_id=2), admin=False)
     people = {1: mute, 2: reachable}
     directory = Directory(1, 1, people, {}, {}, {}, fallback=fallback, fallback_urls=urls)
-    text = "\n".join(texts(about.status(SlackHealth(FakeClock(NOW)), directory, [], 0, NOW).payload()))
+    text = "\n".join(texts(about.status(SlackHealth(FakeClock(NOW)), directory, [], 0, NOW, NOW).payload()))
     assert ("The fallback chain is empty" in text) is empty
 
 
