@@ -113,7 +113,7 @@ def ack_is_final(h: History) -> Broken:
     """I5: no attempt of a page begins after the ack; what was in flight may still arrive."""
     for page in h.pages.values():
         for attempt in h.attempts_of(page.id):
-            if _status_before(h, page.incident_id, attempt.started_at) in QUIET:
+            if _is_quiet(h, page.incident_id, attempt.started_at):
                 yield f"page {page.id} was begun {attempt.started_at}, after the ack"
         untried = page.status == "cancelled" and not h.attempts_of(page.id)
         if untried and _status_before(h, page.incident_id, page.ended_at) in QUIET:
@@ -125,6 +125,14 @@ def ack_is_final(h: History) -> Broken:
             yield f"delivery {message.delivery} was sent, and attempt {message.attempt} is not stored"
         elif taken.at > attempt.started_at + FLIGHT + h.outside.fault.costs:
             yield f"attempt {message.delivery}/{message.attempt} arrived {taken.at}"
+
+
+def _is_quiet(h: History, incident_id: int, at: object) -> bool:
+    """Had somebody answered, whatever the order of what happened at this very instant?"""
+    now = {
+        row.after for row in h["timeline"] if row.incident_id == incident_id and row.after and row.at == at
+    }
+    return {_status_before(h, incident_id, at), *now} <= QUIET
 
 
 def _status_before(h: History, incident_id: int, at: object) -> str | None:

@@ -30,6 +30,19 @@ async def test_the_night_has_its_length(stage: Stage) -> None:
     assert len(run.log) > 100
 
 
+@pytest.mark.parametrize("kind", [Kind.KILL_BEFORE, Kind.KILL_AFTER, Kind.HANG])
+@pytest.mark.parametrize("story", [early_ack, dead_end, taken_back])
+async def test_other_nights_end_well_too(stage: Stage, story: Story, kind: Kind) -> None:
+    """An early ack, a level that nobody can be reached at, an ack that is taken back (I1 to I12)."""
+    bad = []
+    for nth in boundaries(kind, times=4):
+        run = await stage.tell(Fault(kind, nth), story)
+        if not run.at:
+            break
+        bad += [f"{kind} {nth} ({run.at}): {broken}" for broken in run.broken]
+    assert bad == []
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_whatever_happens_wherever_it_happens_the_night_ends_well(stage: Stage, kind: Kind) -> None:
     """One fault costs at most one message sent twice: no alert, no page, no timer (I1 to I12)."""
