@@ -63,7 +63,7 @@ async def midwatch(directory: Path, url: str, sandbox: SandboxServer) -> AsyncIt
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        await sandbox.until(lambda: bool(sandbox.ledger.calls("auth.test")), within_s=30)
+        await sandbox.until(lambda: bool(sandbox.ledger.calls("auth.test")), within_s=60)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
@@ -105,7 +105,7 @@ async def _measure(
             raw = body(title).replace(b"p99 > 2s", title.encode())
             began = time.perf_counter()
             await _post(session, base, "measured-key", raw)
-            await sandbox.until(lambda title=title: _seen(sandbox, title) >= 2, within_s=20)  # type: ignore[misc]  # mypy cannot see the default
+            await sandbox.until(lambda title=title: _seen(sandbox, title) >= 2, within_s=60)  # type: ignore[misc]  # mypy cannot see the default
             latencies.append(time.perf_counter() - began)
             await asyncio.sleep(max(0.0, APART - latencies[-1]))
     return latencies
@@ -143,5 +143,5 @@ async def _measure_once(sandbox: SandboxServer, base: str, names: itertools.coun
     async with aiohttp.ClientSession() as session:
         title = f"warm {next(names):03d}"
         await _post(session, base, "measured-key", body(title).replace(b"p99 > 2s", title.encode()))
-        await sandbox.until(lambda: _seen(sandbox, title) >= 2, within_s=30)
+        await sandbox.until(lambda: _seen(sandbox, title) >= 2, within_s=60)
     await asyncio.sleep(APART)

@@ -10,7 +10,7 @@ import pytest
 from tests.bench.__main__ import PARTS
 from tests.processes import ROOT
 
-WITHIN_S = 300
+WITHIN_S = 400  # a minute on a machine of its own
 
 
 @pytest.mark.slow
