@@ -31,7 +31,7 @@ SEVERITIES = st.sampled_from((Severity.CRITICAL, Severity.WARNING))
 METHODS = st.sampled_from((Method.SLACK, Method.SMS, Method.VOICE))
 MOODS = st.sampled_from([mood for mood in Mood if mood is not Mood.WELL])
 MINUTES = st.sampled_from((1, 4, 5, 11, 31, 45))
-STEPS_LEFT = st.integers(1, 80)
+DIES_IN = st.one_of(st.just(0), st.integers(1, 60))  # statements, commits and sends; 0: it lives
 SKEW = timedelta(seconds=4)  # of the second host: what is more is warned about
 LEASE = timedelta(seconds=31)
 WRONG_BY = timedelta(hours=3)  # more than a clock that was set back goes on from
@@ -62,11 +62,13 @@ class Machine(RuleBasedStateMachine):
     def _do(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return self._runner.run(coroutine)
 
-    def _live(self, make: Callable[[Mortal], Coroutine[Any, Any, Any]]) -> Any:
+    def _live(self, make: Callable[[Mortal], Coroutine[Any, Any, Any]], dies_in: int = 0) -> Any:
         """Done by a process, or by its successor: whoever had no answer asks again."""
+        self.pager.dies_in = dies_in
         while True:
             result, alive = self._do(self.pager.lives_through(make(self.pager)))
             if alive:
+                self.pager.dies_in = 0
                 return result
             self._do(self._succeed())
 
@@ -90,12 +92,12 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(target=numbers)
     def first(self) -> int:
-        return self.fires("db-1 is down", Severity.CRITICAL)
+        return self.fires("db-1 is down", Severity.CRITICAL, 0)
 
-    @rule(target=numbers, key=KEYS, severity=SEVERITIES)
-    def fires(self, key: str, severity: Severity) -> int:
+    @rule(target=numbers, key=KEYS, severity=SEVERITIES, dies_in=DIES_IN)
+    def fires(self, key: str, severity: Severity, dies_in: int) -> int:
         before = self.deaths
-        receipt = self._live(lambda pager: pager.alert(key, severity=severity))
+        receipt = self._live(lambda pager: pager.alert(key, severity=severity), dies_in)
         self._note(receipt)
         if self.deaths > before:
             self._look()  # the first time it was stored, and nobody heard what it did
@@ -111,14 +113,14 @@ class Machine(RuleBasedStateMachine):
         if receipt.incident_number:
             self._look(receipt.incident_number)
 
-    @rule(number=numbers, by=PEOPLE)
-    def acks(self, number: int, by: str) -> None:
-        self._ask("acknowledge", number, by=by)
+    @rule(number=numbers, by=PEOPLE, dies_in=DIES_IN)
+    def acks(self, number: int, by: str, dies_in: int) -> None:
+        self._ask("acknowledge", number, dies_in, by=by)
 
     @rule(number=numbers, by=PEOPLE, minutes=MINUTES)
     def acks_and_sleeps(self, number: int, by: str, minutes: int) -> None:
-        self.acks(number, by)
-        self.time_passes(minutes)
+        self.acks(number, by, 0)
+        self.time_passes(minutes, 0)
 
     @rule(number=numbers, by=PEOPLE)
     def resolves(self, number: int, by: str) -> None:
@@ -143,8 +145,8 @@ class Machine(RuleBasedStateMachine):
     def _id_of(self, name: str) -> Any:
         return self._do(self.pager.person(name)).person_id
 
-    def _ask(self, command: str, number: int, **more: Any) -> None:
-        answer: Answer = self._live(lambda pager: pager.answer(command, number, **more))
+    def _ask(self, command: str, number: int, dies_in: int = 0, **more: Any) -> None:
+        answer: Answer = self._live(lambda pager: pager.answer(command, number, **more), dies_in)
         assert answer.reason
         self._look(number)
 
@@ -159,9 +161,9 @@ class Machine(RuleBasedStateMachine):
 
     # --- time, processes and providers ---------------------------------------------------------------------
 
-    @rule(minutes=MINUTES)
-    def time_passes(self, minutes: int) -> None:
-        self._live(lambda pager: pager.advance(minutes=minutes))
+    @rule(minutes=MINUTES, dies_in=DIES_IN)
+    def time_passes(self, minutes: int, dies_in: int) -> None:
+        self._live(lambda pager: pager.advance(minutes=minutes), dies_in)
 
     @rule(minutes=MINUTES)
     def nothing_runs(self, minutes: int) -> None:
@@ -180,19 +182,12 @@ class Machine(RuleBasedStateMachine):
     def restarts(self) -> None:
         self._do(self.pager.restart())
 
-    @rule(steps=STEPS_LEFT)
-    def will_die(self, steps: int) -> None:
-        """In the middle of whatever it does next."""
-        self.pager.dies_in = steps
-
     @rule()
     def the_other_goes_on(self) -> None:
         self.pager, self.other = self.other, self.pager
-        self.pager.dies_in = 0
 
     @rule(minutes=MINUTES)
     def both_work_at_once(self, minutes: int) -> None:
-        self.pager.dies_in = self.other.dies_in = 0
         self.clock.move(minutes=minutes)
 
         async def work() -> None:
@@ -203,7 +198,6 @@ class Machine(RuleBasedStateMachine):
     @rule(key=KEYS, method=METHODS)
     def a_send_outlives_its_lease(self, key: str, method: Method) -> None:
         """One process stalls in a send, the other takes the page over, then the first wakes up."""
-        self.pager.dies_in = self.other.dies_in = 0
         self._note(self._do(self._stall(key, self.providers[method])))
 
     async def _stall(self, key: str, provider: Provider) -> Receipt:
