@@ -94,6 +94,7 @@ async def _repair(tx: Tx, found: Sequence[Finding], now: datetime) -> list[Findi
     held = await incident_store.lock(tx, _subjects(found, *LOCKED))
     # Why again: under the locks, and what was under way a moment ago may have ended.
     still = [finding for finding in await find(tx, ORG, now) if finding in set(found)]
+    counted = await _count_again(tx, _subjects(still, Invariant.ALERTS_MISCOUNTED))
     stuck = set(_subjects(still, Invariant.INCIDENT_WITHOUT_TIMER))
     unsent = _subjects(still, Invariant.DELIVERY_WITHOUT_TIMER, Invariant.SENDING_PAST_LEASE)
     await timers.arm(
@@ -104,7 +105,6 @@ async def _repair(tx: Tx, found: Sequence[Finding], now: datetime) -> list[Findi
             *(Arming(TimerKind.DELIVER, one, now) for one in unsent),
         ],
     )
-    counted = await _count_again(tx, _subjects(still, Invariant.ALERTS_MISCOUNTED))
     await timers.finish_all(tx, _subjects(still, Invariant.TIMER_WITHOUT_SUBJECT))
     await _alarm(tx, found, now)
     return [finding for finding in still if _is_repaired(finding, counted)]
@@ -127,6 +127,8 @@ async def _count_again(tx: Tx, ids: Sequence[int]) -> set[int]:
     Why not to nothing: an open incident without an open alert would have been resolved by its
     source, and whether it was is not for us to say; as it is, it pages.
     """
+    if not ids:
+        return set()
     firing = (
         sa.select(sa.func.count())
         .where(alerts.c.org_id == ORG, alerts.c.incident_id == incidents.c.id, alerts.c.status == "firing")

@@ -157,10 +157,10 @@ async def test_a_send_that_its_holder_never_ended_goes_out_again(pager: Pager) -
     ids = sa.select(schema.deliveries.c.id).where(text).scalar_subquery()
     await broken(
         pager,
-        sa.update(schema.deliveries).where(text).values(status="sending", attempts=1),
         sa.update(schema.timers)
         .where(schema.timers.c.kind == "deliver", schema.timers.c.subject_id == ids)
         .values(due_at=now + timedelta(days=1), lease_until=now - timedelta(minutes=2), attempt=1),
+        sa.update(schema.deliveries).where(text).values(status="sending", attempts=1),
     )
     assert await run(pager) == {"sending_past_lease"}
     pager.silence_ops()

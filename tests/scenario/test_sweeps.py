@@ -69,6 +69,5 @@ async def test_sweeps_run_by_themselves(pager: Pager, monkeypatch: pytest.Monkey
     await asyncio.wait_for(twice.wait(), 10)
     pager.app.sweeps.stop()
     monkeypatch.setattr(pulse, "monotonic", lambda: began + 10_900)
-    assert {"refresh_cards", "audit", "fate", "deliver", "card", "watch_loops", "forget"} == set(
-        heard.silent()
-    )
+    lanes = {lane.name.value for lane in pager.app.worker.lanes}
+    assert {"refresh_cards", "audit", "watch_loops", "forget"} | lanes <= set(heard.silent())
