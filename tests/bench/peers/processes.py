@@ -4,7 +4,6 @@ milliseconds, not the second of its imports. They end by kill -9 only."""
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import multiprocessing
 import os
@@ -15,6 +14,7 @@ from typing import Final
 
 import structlog
 
+from bot.collector import calm_the_collector
 from tests.bench.peers.peer import load
 
 READY_WITHIN_S: Final = 20.0
@@ -34,8 +34,7 @@ def _work(name: str, url: str, parent: Connection) -> None:
     logging.disable(logging.CRITICAL)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     peer = load(name)
-    gc.collect()
-    gc.freeze()  # as Midwatch does once it is wired; none of the peers is worse off for it
+    calm_the_collector()  # as Midwatch does once it is wired; none of the peers is worse off for it
     peer.work(url, lambda: parent.send(True))
 
 
