@@ -5,6 +5,7 @@ Never decides anything. Tests call the same `build` with fake transports and a c
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import uuid
@@ -92,14 +93,15 @@ class App:
     only: Role | None = None
     lookout: Lookout = field(init=False)
     _runner: AppRunner | None = None
-    _working: bool = False
+    _started: bool = False
+    _ending: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
         working = self._all_loops_tick if self.only in {None, Role.WORKER} else None
         self.lookout = Lookout(self.database, self.clock, self.outcry, self.retire, working)
 
     async def start(self) -> None:
-        self._working = True
+        self._started = True
         pulse = self.watch.pulse
         self.watch.start()
         await self.nudge.start()
@@ -139,13 +141,20 @@ class App:
 
     async def retire(self, _why: str) -> None:
         """Work no more, and take nothing more; the web stays up, unready, and says why."""
-        await self._stop_working()
+        try:
+            await self._stop_working()
+        except Exception:
+            log.exception("retire.failed")
         self.database.bar()
 
     async def _stop_working(self) -> None:
-        if not self._working:
-            return
-        self._working = False
+        """Once, and to its end, though whoever retires may be told to stop in the middle of that."""
+        if self._started and self._ending is None:
+            self._ending = asyncio.create_task(self._end(), name="end")
+        if self._ending is not None:
+            await asyncio.shield(self._ending)
+
+    async def _end(self) -> None:
         if self.slack is not None:
             await self.slack.stop()
         if self.sms_poll is not None:

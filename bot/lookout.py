@@ -102,8 +102,10 @@ class Lookout:
     async def _end(self, found: Standing) -> None:
         self.retired = found.refusal
         log.error("schema.too_new", revision=found.revision)
-        await self._retire(found.refusal)
-        await self._outcry.say("schema_too_new", found.refusal)
+        try:
+            await self._retire(found.refusal)
+        finally:
+            await self._outcry.say("schema_too_new", found.refusal)
 
     def _due(self) -> bool:
         return self._left_at is None or monotonic() - self._left_at >= TICK_EVERY.total_seconds()

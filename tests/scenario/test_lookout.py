@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -100,7 +101,7 @@ async def test_a_worker_whose_loops_hang_leaves_no_tick(pager: Pager, schema: di
 async def test_a_process_that_became_too_old_retires(pager: Pager, schema: dict[str, Standing]) -> None:
     """When the mark rises above it, it claims and takes nothing more, is unready, and says so once (F-20)."""
     app = pager.app
-    app._working = True  # as after `start`, without its loops
+    app._started = True  # as after `start`, without its loops
     await app.lookout.once()
     schema["now"] = replace(schema["now"], revision="9999", newer=True, allowed=False)
     await app.lookout.once()
@@ -111,6 +112,30 @@ async def test_a_process_that_became_too_old_retires(pager: Pager, schema: dict[
         await pager.receive(fire())
     assert await app.worker.run_due() == 0
     await app.retire("again")  # changes nothing
+
+
+async def test_told_to_stop_while_it_retires_it_stops_once_and_to_its_end(
+    pager: Pager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is being recorded then is recorded: no write is refused before the worker has ended."""
+    app, entered, go_on, stops = pager.app, asyncio.Event(), asyncio.Event(), []
+
+    async def stop() -> None:
+        stops.append(1)
+        entered.set()
+        await go_on.wait()
+
+    app._started = True  # as after `start`, without its loops
+    monkeypatch.setattr(app.worker, "stop", stop)
+    retiring = asyncio.create_task(app.retire("too old"))
+    await entered.wait()
+    retiring.cancel()
+    await asyncio.wait({retiring})
+    assert not app.database.barred
+    stopping = asyncio.create_task(app._stop_working())
+    go_on.set()
+    await stopping
+    assert stops == [1]
 
 
 async def test_an_outcry_reaches_whom_it_can(pager: Pager) -> None:
