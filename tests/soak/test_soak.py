@@ -6,17 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers import database_url, new_database, run_on_server
 from tests.soak.story import Plan, soak
 
 SECONDS = 30.0
-ALERTS = 150
+ALERTS = 100
 
 
 @pytest.mark.slow
-async def test_two_processes_on_postgresql(postgresql_url: str, tmp_path: Path) -> None:
+async def test_two_processes_on_postgresql(postgresql_server: str, tmp_path: Path) -> None:
     """Alerts arrive, one process after the other is killed, a tenth of what is sent fails: each alert is
     on one incident, each first page arrived or was answered before, none twice without a reason."""
-    report = await soak(postgresql_url, tmp_path, Plan(SECONDS, 2, ALERTS), lambda _: None)
+    name = await new_database(postgresql_server)
+    url = database_url(postgresql_server, name)
+    report = await soak(url, tmp_path, Plan(SECONDS, 2, ALERTS), lambda _: None)
+    await run_on_server(postgresql_server, f'DROP DATABASE "{name}" WITH (FORCE)')
     assert not report.broken, "\n".join(report.lines())
     assert report.lost == 0
     assert report.kills > 0
