@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -11,6 +13,7 @@ import sqlalchemy as sa
 from engine import checks, pulse, watch
 from engine.clock import Reading, monotonic
 from engine.db import Database
+from engine.errors import Unavailable
 from engine.models import ORG
 from engine.pulse import Pulse
 from engine.store import hosts
@@ -166,19 +169,24 @@ async def test_a_database_that_takes_nothing_is_said_without_it(
     assert len(machine.said) == 1
 
 
+@pytest.mark.parametrize("works", [0, 1])
 async def test_what_could_not_be_stored_is_said_later(
-    pager: Pager, watching: Watch, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    pager: Pager, watching: Watch, machine: Machine, monkeypatch: pytest.MonkeyPatch, works: int
 ) -> None:
-    """A jump while the database is away is an alarm when it is back."""
+    """A jump while the database is away, or goes away just then, is an alarm when it is back."""
     machine.wall += timedelta(hours=1)
     machine.pass_(1)
     watching.look()
+    write, left = pager.app.database.write, [None] * works
 
-    async def away(*_: object, **__: object) -> None:
-        raise OSError
+    async def going_away(*unit: Any, **rank: Any) -> Any:
+        if not left:
+            raise Unavailable
+        left.pop()
+        return await write(*unit, **rank)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(pager.app.database, "write", away)
+    with monkeypatch.context() as patched, suppress(Unavailable):
+        patched.setattr(pager.app.database, "write", going_away)
         assert not await watching.ask()
     assert await alarms(pager) == []
     assert await watching.ask()
