@@ -31,6 +31,7 @@ class Inside:
         self._give = give
         self._died = asyncio.Event()
         self.trap = Trap(fault, kill=self._died.set, meet=meet)
+        asyncio.get_running_loop().set_exception_handler(_but_for_the_dead)
         self._app = self._started()
 
     def _started(self) -> App:
@@ -72,6 +73,12 @@ class Inside:
             _heard(task_of_receiver)
         self._database.trap = None
         await self._database.close()  # its connections; the engines go on
+
+
+def _but_for_the_dead(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Nobody asks how a task of a dead process ended."""
+    if not isinstance(context.get("exception"), Killed):
+        loop.default_exception_handler(context)
 
 
 def _heard(task: asyncio.Future[Any]) -> None:
