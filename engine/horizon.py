@@ -18,16 +18,15 @@ import structlog
 from engine.clock import Clock, monotonic
 from engine.db import Database
 from engine.errors import Unavailable
-from engine.models import LaneName, Timer, TimerKind
+from engine.models import LaneName, Timer
 from engine.store import timers
-from engine.store.timers import LANES, Place, beginnings
+from engine.store.timers import LANE_OF, Place, beginnings
 
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY: Final = timedelta(seconds=1)
 AHEAD: Final = timedelta(seconds=3)  # known so long before they are due: a look may be slow, or be missed
-SLICE: Final = 500  # timers of a queue in one look
-GLANCE: Final = 100  # after a nudge: what it is about is due now, or next
+SLICE: Final = 150  # timers of a queue in one look: while it is taken in nothing else is worked
 MARGIN: Final = timedelta(milliseconds=150)  # read on so long before the end of what is known
 APART: Final = timedelta(milliseconds=5)  # looks: a storm of nudges is one look
 AGAIN: Final = timedelta(milliseconds=50)
@@ -146,29 +145,31 @@ class Horizon:
             await self._sleep(wait - APART)
 
     async def _look(self) -> None:
-        if self._nudged:
-            self._nudged = False
-            await self._read(beginnings(self.lanes), GLANCE)
-        elif monotonic() >= self._full_look_at:
+        nudged, self._nudged = self._nudged, False
+        if monotonic() >= self._full_look_at:
             self._full_look_at = monotonic() + LOOK_EVERY.total_seconds()
-            await self._read(beginnings(self.lanes), SLICE)
-        elif further := self._further():
-            await self._read(further, SLICE)
+            self._unread = await self._read(beginnings(self.lanes))
+        elif nudged:
+            self._unread = _further_on(self._unread, await self._read(beginnings(self.lanes)))
+        # Why not instead: under steady nudges the rest of a long queue would never be read.
+        if further := self._further():
+            read = {(place.lane, place.rank) for place in further}
+            others = [place for place in self._unread if (place.lane, place.rank) not in read]
+            self._unread = (*others, *await self._read(further))
 
-    async def _read(self, places: Sequence[Place], limit: int) -> None:
+    async def _read(self, places: Sequence[Place]) -> tuple[Place, ...]:
+        """Learn a slice of each queue; returns where those go on that have more."""
         now = self._clock.now()
         for known in self.lanes.values():
             known.look_begins()
         async with self._database.snapshot() as tx:
-            found, unread = await timers.near(tx, places, now, now + AHEAD, limit)
-        read = {(place.lane, place.rank) for place in places}
-        kept = [place for place in self._unread if (place.lane, place.rank) not in read]
-        self._unread = (*kept, *unread)
+            found, unread = await timers.near(tx, places, now, now + AHEAD, SLICE)
         for timer in found:
-            self.lanes[LANES[TimerKind(timer.kind)]].learn(timer)
+            self.lanes[LANE_OF[timer.kind]].learn(timer)
         for known in self.lanes.values():
             if known.next_due is not None:
                 known.woken.set()
+        return unread
 
     def _further(self) -> list[Place]:
         """Queues to read on in now: what is known of them ends soon, and is not much."""
@@ -188,3 +189,12 @@ class Horizon:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, wait.total_seconds())):
                 await self._woken.wait()
+
+
+def _further_on(before: Sequence[Place], now: Sequence[Place]) -> tuple[Place, ...]:
+    """Where to read on in each queue after its beginning was read again: never behind where we were."""
+    were = {(place.lane, place.rank): place for place in before}
+    return tuple(
+        max(place, were.get((place.lane, place.rank), place), key=lambda one: (one.due_at, one.id))
+        for place in now
+    )

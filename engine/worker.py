@@ -16,7 +16,6 @@ from typing import Final, Protocol
 
 import structlog
 
-from engine import metrics
 from engine.clock import Clock, monotonic
 from engine.db import Database, Writer
 from engine.errors import Unavailable
@@ -28,6 +27,7 @@ from engine.store.timers import beginnings
 log = structlog.get_logger(__name__)
 
 RECHECK: Final = timedelta(seconds=1)
+FULL: Final = timedelta(milliseconds=20)  # until a lane without room asks again
 BATCH: Final = 500
 LEASE: Final = timedelta(seconds=30)
 CLAIMED_AT_ONCE: Final = 16  # none waits under a lease for longer than two slow calls of the others
@@ -125,7 +125,6 @@ class Lane:
             try:
                 wait = timedelta() if await self._work() else self._until_next()
                 self.ticked_at = monotonic()
-                metrics.loop_tick.labels(self.name).set_to_current_time()
             except Unavailable:
                 wait = BACK_OFF
             except Exception:
@@ -153,9 +152,10 @@ class Lane:
     def _until_next(self) -> timedelta:
         """How long nothing of ours is due, as far as is known; never more than a second."""
         next_due = self._known.next_due
-        if next_due is None or self._room() <= 0:
+        if next_due is None:
             return RECHECK
-        return min(RECHECK, next_due - self._clock.now())
+        # What is due and has no room yet has it when something in flight ends.
+        return FULL if self._room() <= 0 else min(RECHECK, next_due - self._clock.now())
 
     async def _sleep(self, wait: timedelta) -> None:
         with contextlib.suppress(TimeoutError):

@@ -44,6 +44,8 @@ log = structlog.get_logger(__name__)
 SEND_TIMEOUT: Final = LEASE / 3  # longer, and a send would outlive its lease
 START_WITHIN: Final = timedelta(seconds=1)  # of the commit that began it, else it is put back
 IN_FLIGHT: Final = 64
+TOGETHER: Final = 16  # sends that begin in one transaction when many are in flight
+LINGER: Final = timedelta(milliseconds=50)  # and how long the first of them waits for the others
 OVERDUE: Final = timedelta(seconds=1)  # then the incident's lock is waited for
 WAIT_FOR: Final = 3  # of them in one go: each wait holds up the lane
 RECORD_AGAIN: Final = (0.1, 0.5, 2.0)  # seconds
@@ -73,11 +75,17 @@ class Pipeline:
         self.breakers = Breakers()
         self._admission = Admission(database)
         self._flying: set[asyncio.Task[None]] = set()
+        self._began_at = monotonic()  # sends, the last time
 
     @property
     def capacity(self) -> int:
         """How many more sends may begin: none ever waits under a lease."""
-        return max(0, IN_FLIGHT - len(self._flying))
+        free = max(0, IN_FLIGHT - len(self._flying))
+        # Why: when all are in flight, places come free one by one, and a transaction for each would be
+        # most of the work.
+        if free < TOGETHER and monotonic() - self._began_at < LINGER.total_seconds():
+            return 0
+        return free
 
     async def handle(self, due: Sequence[Timer]) -> int:
         """Begin what may begin now; returns how many timers were moved, ended or begun."""
@@ -103,7 +111,7 @@ class Pipeline:
         beginning = await self._database.write(
             lambda tx: begin(tx, admitted, self._owner, now, skip_locked=skip_locked), rank=Writer.ESCALATE
         )
-        committed = monotonic()
+        committed = self._began_at = monotonic()
         metrics.attempts_unknown.inc(beginning.unknown)
         for one in beginning.begun:
             self._launch(self._fly(one, known, committed), f"deliver-{one.delivery.id}")
@@ -139,7 +147,10 @@ class Pipeline:
             if monotonic() - committed > START_WITHIN.total_seconds():
                 await self._database.write(lambda tx: put_back(tx, begun, self._clock.now()))
             else:
-                await self._keep(await self._send(begun, known), known)
+                ended = await self._send(begun, known)
+                await self._keep(ended, known)
+                if isinstance(ended.outcome, Sent):
+                    return  # what that armed (a card) can wait for the next look
         except Unavailable:
             # The row stays `sending` until its lease ends; then it is taken up again and counted.
             log.warning("deliver.unrecorded", delivery=begun.delivery.id)

@@ -33,6 +33,8 @@ LANES = {
     TimerKind.CARD: LaneName.CARD,
 }
 
+LANE_OF: dict[str, LaneName] = {kind.value: lane for kind, lane in LANES.items()}
+
 COLUMNS = (
     timers.c.id,
     timers.c.org_id,
@@ -160,7 +162,7 @@ async def near(
     found = [_timer(row) for row in rows]
     last: dict[tuple[LaneName, int], list[Timer]] = defaultdict(list)
     for timer in found:
-        last[LANES[TimerKind(timer.kind)], timer.rank].append(timer)
+        last[LANE_OF[timer.kind], timer.rank].append(timer)
     full = [
         Place(lane, Rank(rank), *max((timer.due_at, timer.id) for timer in these))
         for (lane, rank), these in last.items()

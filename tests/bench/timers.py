@@ -100,6 +100,7 @@ async def run(url: str) -> Result:
     await arm(database, 0, ARMED, far, timedelta(milliseconds=10))
     result.arming = ARMED / (time.perf_counter() - began)
     await fill(database, ARMED, PENDING, far)
+    await settle(database)
     calm_the_collector()  # as a process of ours does when it starts
     before, first = _peak_mb(), PENDING
     async with working(database, clock) as effect:
@@ -138,8 +139,6 @@ async def _steadily(
     effect.expect(rate * SECONDS)
     start = clock.now() + timedelta(seconds=rate * SECONDS / 10_000 + 2)
     await arm(database, first, rate * SECONDS, start, timedelta(seconds=1) / rate)
-    if not database.is_sqlite:
-        await _analyze(database)
     result.lateness[rate] = await effect.until_done(SECONDS + 60)
 
 
@@ -209,10 +208,17 @@ async def fill(database: Database, first: int, last: int, far: datetime) -> None
         await database.write(unit)
 
 
-async def _analyze(database: Database) -> None:
+async def settle(database: Database) -> None:
+    """What the server does by itself after a million rows came at once, and never again."""
     async with database.writer_engine.connect() as connection:
+        if database.is_sqlite:
+            await connection.execute(sa.text("COMMIT"))
+            await connection.execute(sa.text("PRAGMA wal_checkpoint(TRUNCATE)"))
+            await connection.execute(sa.text("BEGIN"))
+            return
         await connection.execution_options(isolation_level="AUTOCOMMIT")
         await connection.execute(sa.text("VACUUM (ANALYZE) timers"))
+        await connection.execute(sa.text("CHECKPOINT"))
 
 
 def _peak_mb() -> float:

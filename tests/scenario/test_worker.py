@@ -280,7 +280,6 @@ async def test_more_than_is_known_at_once_is_read_on_in_time(
     slices are ever known."""
     no_second_look(monkeypatch)
     monkeypatch.setattr(horizon, "SLICE", 20)
-    monkeypatch.setattr(horizon, "GLANCE", 10)
     recorder = Recorder(database, awaited=200)
     most = 0
 
@@ -303,7 +302,6 @@ async def test_what_nobody_can_take_hides_nothing(
     """Three slices of timers that stay due stand before one that can be worked: it is found (B055)."""
     no_second_look(monkeypatch)
     monkeypatch.setattr(horizon, "SLICE", 10)
-    monkeypatch.setattr(horizon, "GLANCE", 10)
     recorder = Recorder(database)
     handle = recorder.handle
 
