@@ -15,17 +15,18 @@ from engine.db import Tx
 from engine.directory import Directory
 from engine.errors import NotFound
 from engine.escalation import Decision, decide
-from engine.escalation.fate import Joiner, Merge, Unmerge
+from engine.escalation.fate import Joiner, LastAlertResolved, Merge, Unmerge
 from engine.grouping import severity_weight
-from engine.models import ORG, Actor, Alert, AlertStatus
-from engine.pager.apply import Applied, Change, Moved, apply
+from engine.models import ORG, Actor, AlertStatus, Via
+from engine.pager.apply import Applied, Change, Moved, apply, earliest
 from engine.pager.touched import Touched
 from engine.pager.walk import policy_of, set_out
-from engine.store import counts, dedup_keys, incidents, journal, merges
+from engine.store import counts, dedup_keys, incidents, journal, merges, timers
 from engine.store.counts import Count
 from engine.store.dedup_keys import Key
 from engine.store.incidents import Incident
 from engine.store.journal import TimelineRow
+from engine.store.merges import Moving
 
 MOVED: Final = "alerts_moved"  # the timeline entry that says which alerts an unmerge takes back
 
@@ -38,19 +39,20 @@ class Move:
 
     of: Incident
     to: Incident
-    alerts: Sequence[Alert]
+    alerts: Sequence[Moving]
 
     @property
     def firing(self) -> int:
         return sum(alert.status is AlertStatus.FIRING for alert in self.alerts)
 
     @property
-    def worst(self) -> Alert | None:
+    def worst(self) -> Moving | None:
         return max(self.alerts, key=lambda alert: severity_weight(alert.severity), default=None)
 
     async def make(self, tx: Tx, now: datetime, *, worse: bool = False) -> None:
         """Count them there and no more here, and take along what their keys are remembered by."""
-        moved, worst = len(self.alerts), self.worst if worse else None
+        ids = [alert.id for alert in self.alerts]
+        moved, worst = len(ids), self.worst if worse else None
         gone = Count(self.of.id, joined=-moved)
         come = Count(
             self.to.id,
@@ -60,9 +62,9 @@ class Move:
             severity=worst.severity.value if worst and worst.severity else None,
             raw_severity=worst.raw_severity if worst else "",
         )
-        await merges.move_memory(tx, ORG, sorted(_keys(self.alerts)), self.of.id, self.to.id)
+        await merges.move_memory(tx, ORG, ids, self.of.id, self.to.id)
         await counts.count(tx, sorted((gone, come), key=lambda one: one.incident_id))
-        await merges.move_alerts(tx, ORG, [alert.id for alert in self.alerts], self.to.id)
+        await merges.move_alerts(tx, ORG, ids, self.to.id)
 
 
 # --- into another ------------------------------------------------------------------------------------
@@ -127,6 +129,8 @@ async def unmerge(tx: Tx, known: Directory, incident_id: int, actor: Actor, now:
     back, holder = await _both(tx, incident_id, before.fate.merged_into)
     if back.fate.merged_into != holder.id:
         raise Moved
+    if holder.fate.merged_into is not None:  # its alerts went on with it: back the way they came
+        return _not_done(f"#{holder.number} took it in and was merged itself: unmerge #{holder.number} first")
     there = [alert for alert in await merges.lock_alerts(tx, ORG, holder.id) if alert.id in moved]
     if not _keys(there) <= set(keys):
         raise Moved
@@ -135,10 +139,22 @@ async def unmerge(tx: Tx, known: Directory, incident_id: int, actor: Actor, now:
     if not decision.changed:
         return _not_done(decision.reason)
     await move.make(tx, now)
-    left = Touched(holder, replace(holder.fate, open_alerts=holder.fate.open_alerts - move.firing))
-    left.say("unmerged", actor, f"#{back.number} was taken out again")
+    left = await _left(tx, move, actor, now)
     changes = [Change(back, decision, "unmerged", actor), left.change()]
     return True, decision.reason, await apply(tx, ORG, changes, known, now)
+
+
+async def _left(tx: Tx, move: Move, actor: Actor, now: datetime) -> Touched:
+    """The one that goes on without them; over, when all that it stayed open for has gone."""
+    fate = move.of.fate
+    left = Touched(move.of, replace(fate, open_alerts=fate.open_alerts - move.firing))
+    left.say("unmerged", actor, f"#{move.to.number} was taken out again")
+    if move.firing and left.fate.open and left.fate.open_alerts == 0:
+        # Its own alerts the source has ended before: it will send no other word that could end it.
+        live = await timers.of_subjects(tx, ORG, timers.FATE_KINDS, [move.of.id])
+        command = LastAlertResolved(Actor("a source", Via.SOURCE), earliest(live))
+        left.decide(command, "resolved", actor, now)
+    return left
 
 
 async def _moved(tx: Tx, incident_id: int) -> set[int]:
@@ -178,7 +194,7 @@ async def _set_out(tx: Tx, known: Directory, both: Iterable[Incident], now: date
     await set_out(tx, known, walking, now)
 
 
-def _keys(moving: Iterable[Alert]) -> set[Key]:
+def _keys(moving: Iterable[Moving]) -> set[Key]:
     return {(alert.service_id, alert.dedup_key) for alert in moving}
 
 

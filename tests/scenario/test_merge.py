@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import sqlalchemy as sa
 
 from engine.models import ORG, Severity
@@ -25,6 +29,22 @@ async def firing(pager: Pager, number: int) -> list[str]:
             .order_by(alerts.c.id)
         )
         return list(rows.scalars())
+
+
+@contextmanager
+def executed(pager: Pager) -> Iterator[list[str]]:
+    """What is executed meanwhile: a statement once for each row that it is executed with."""
+    seen: list[str] = []
+
+    def note(_c: Any, _cu: Any, statement: str, parameters: Any, _context: Any, many: bool) -> None:
+        seen.extend([statement] * (len(parameters) if many else 1))
+
+    engine = pager.app.database.writer_engine.sync_engine
+    sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", note)
 
 
 async def two(pager: Pager, **second: object) -> None:
@@ -183,4 +203,80 @@ async def test_both_timelines_tell_of_it(pager: Pager) -> None:
     assert await entries(pager, "unmerged", 1) == ["#2 was taken out again"]
     take(pager)
     await pager.resolve(2)
+    take(pager)
+
+
+async def test_what_an_unmerge_leaves_with_nothing_firing_is_over(pager: Pager) -> None:
+    """The source ended its own alert before: it would send no other word, and people would be paged on."""
+    await pager.alert("x")
+    await pager.alert("y")
+    await soon(pager)
+    await into(pager, 2, 1)
+    await pager.resolved_by_source("x")
+    assert (await pager.incident(1)).status == "triggered"
+    await pager.answer("unmerge", 2)
+    one = await pager.incident(1)
+    assert (one.status, one.firing_count, one.resolved_by) == ("resolved", 0, "a source")
+    assert (await queued(pager, 1), await fate_timers(pager, 1)) == (0, [])
+    assert await entries(pager, "resolved", 1) == ["#2 was taken out again; resolved"]
+    assert await firing(pager, 2) == ["y"]
+    await pager.ack(2)
+    await pager.advance(seconds=1)
+    take(pager)
+    await pager.advance(hours=2)
+    assert (take(pager), await broken(pager)) == ([], [])
+    again = await pager.alert("x")
+    assert again.status == "opened"
+    await pager.resolve(again.incident_number or 0)
+    take(pager)
+
+
+async def test_what_an_unmerge_leaves_flaps_as_after_any_last_alert(pager: Pager) -> None:
+    """It was the source that ended what fired there: firing again at once takes it up where it was."""
+    await pager.alert("x")
+    await pager.ack(1)
+    await pager.alert("y")
+    await into(pager, 2, 1)
+    await pager.resolved_by_source("x")
+    await pager.answer("unmerge", 2)
+    await pager.alert("x")
+    assert (await pager.incident(1)).status == "acknowledged"
+    await pager.resolve(2)
+    take(pager)
+
+
+async def test_an_unmerge_within_a_chain_goes_back_the_way_it_came(pager: Pager) -> None:
+    """What took it in has been merged on, with its alerts: the refusal names what to unmerge first."""
+    for name in ("x", "y", "z"):
+        await pager.alert(name)
+    await into(pager, 1, 2)
+    await into(pager, 2, 3)
+    answer = await pager.answer("unmerge", 1)
+    assert (answer.changed, answer.reason) == (False, "#2 took it in and was merged itself: unmerge #2 first")
+    assert (await pager.incident(1)).status == "resolved"
+    assert await firing(pager, 3) == ["x", "y", "z"]
+    assert (await pager.answer("unmerge", 2)).changed
+    assert (await pager.answer("unmerge", 1)).changed
+    assert [await firing(pager, number) for number in (1, 2, 3)] == [["x"], ["y"], ["z"]]
+    assert await broken(pager) == []
+    for number in (1, 2, 3):
+        await pager.resolve(number)
+    take(pager)
+
+
+async def test_a_merge_of_many_alerts_changes_them_in_sets(pager: Pager) -> None:
+    """Locks are held meanwhile: no statement for each, and the words of an alert stay where they are."""
+    await pager.alert("x")
+    await pager.alert("y")
+    await pager.receive(*(fire(f"a{n}", group_key="many") for n in range(60)))
+    await into(pager, 2, 1)
+    with executed(pager) as many:
+        await into(pager, 3, 1)
+    with executed(pager) as back:
+        await pager.answer("unmerge", 3)
+    assert max(len(many), len(back)) < 60
+    assert [one for one in (*many, *back) if "SELECT" in one and "labels" in one] == []
+    take(pager)
+    for number in (1, 3):
+        await pager.resolve(number)
     take(pager)
