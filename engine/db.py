@@ -47,6 +47,7 @@ UNIT_TRIES: Final = 3
 AGAIN: Final = frozenset({"40001", "40P01", "57014"})
 # The sender is told to come back: lock and statement timeouts, read only, out of resources, going down.
 TRANSIENT: Final = ("08", "53", "55P03", "57", "25006", "58")
+LOCK_NOT_AVAILABLE: Final = "55P03"
 SQLITE_TRANSIENT: Final = ("locked", "busy", "readonly", "full", "disk i/o", "unable to open")
 
 in_transaction: ContextVar[bool] = ContextVar("in_transaction", default=False)
@@ -77,10 +78,11 @@ class Database:
         self._turnstile = Turnstile(len(Writer)) if self.is_sqlite else None
         self._away = ""  # why writes fail, while they do
         self.barred = False
+        self._let_through: Writer | None = None
 
-    def bar(self) -> None:
-        """From now on every write is Unavailable: this process is too old for the schema."""
-        self.barred = True
+    def bar(self, *, but: Writer | None = None) -> None:
+        """From now on every write is Unavailable: this process is too old for the schema. `but` goes on."""
+        self.barred, self._let_through = True, but
 
     @property
     def writer_engine(self) -> AsyncEngine:
@@ -92,7 +94,7 @@ class Database:
         The unit must be idempotent: a deadlock or a lost connection before the commit runs it
         again. Raises Unavailable when the database cannot take it now.
         """
-        if self.barred:
+        if self.barred and rank is not self._let_through:
             raise Unavailable
         task = asyncio.ensure_future(self._write(unit, rank))
         return await finish(task)
@@ -250,6 +252,23 @@ def _postgresql_engines(url: str, pool_size: int) -> tuple[AsyncEngine, AsyncEng
         },
     )
     return writer, reader
+
+
+@asynccontextmanager
+async def waiting_at_most(tx: Tx, wait: timedelta) -> AsyncIterator[None]:
+    """Row locks in this block are waited for so long; after that the block ends, and the transaction
+    goes on without what was done in it. On SQLite nobody holds a row."""
+    if tx.dialect.name == "sqlite":
+        yield
+        return
+    try:
+        async with tx.begin_nested():
+            await tx.execute(sa.text(f"SET LOCAL lock_timeout = {wait // timedelta(milliseconds=1)}"))
+            yield
+            await tx.execute(sa.text("SET LOCAL lock_timeout TO DEFAULT"))
+    except DBAPIError as error:
+        if sqlstate(error) != LOCK_NOT_AVAILABLE:
+            raise
 
 
 # --- statements ------------------------------------------------------------------------------------
