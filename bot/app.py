@@ -9,7 +9,7 @@ import asyncio
 import os
 import socket
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -30,7 +30,7 @@ from bot.web.parts import Demo, Phones, WebParts
 from bot.web.server import build_web, runner
 from engine import metrics
 from engine.clock import Clock, MovableClock
-from engine.db import Database
+from engine.db import Database, Writer
 from engine.horizon import Horizon
 from engine.models import LaneName, Timer
 from engine.notify.apprise_url import AppriseTransport
@@ -129,22 +129,26 @@ class App:
 
     async def stop(self) -> None:
         """In phases: hear nothing new, finish what is held, close."""
-        await self.lookout.stop()
+        await _each(
+            self.lookout.stop,
+            self._close_web,
+            self._stop_working,
+            self.receiver.stop,
+            self.transports.close,
+            self.nudge.stop,
+            self.database.close,
+        )
+        log.info("midwatch.stopped")
+
+    async def _close_web(self) -> None:
         if self._runner is not None:
             await self._runner.cleanup()
-        await self._stop_working()
-        await self.receiver.stop()
-        await self.transports.close()
-        await self.nudge.stop()
-        await self.database.close()
-        log.info("midwatch.stopped")
 
     async def retire(self, _why: str) -> None:
         """Work no more, and take nothing more; the web stays up, unready, and says why."""
-        try:
-            await self._stop_working()
-        except Exception:
-            log.exception("retire.failed")
+        # Why not all at once: what was sent is recorded, or it would be sent again.
+        self.database.bar(but=Writer.OUTCOME)
+        await self._stop_working()
         self.database.bar()
 
     async def _stop_working(self) -> None:
@@ -155,13 +159,12 @@ class App:
             await asyncio.shield(self._ending)
 
     async def _end(self) -> None:
-        if self.slack is not None:
-            await self.slack.stop()
-        if self.sms_poll is not None:
-            await self.sms_poll.stop()
-        self.sweeps.stop()
-        await self.worker.stop()
-        await self.watch.stop()
+        async def stop_sweeps() -> None:
+            self.sweeps.stop()
+
+        slack = [self.slack.stop] if self.slack is not None else []
+        poll = [self.sms_poll.stop] if self.sms_poll is not None else []
+        await _each(*slack, *poll, stop_sweeps, self.worker.stop, self.watch.stop)
 
     @property
     def hears_slack(self) -> bool:
@@ -207,6 +210,15 @@ class App:
         }
 
 
+async def _each(*steps: Callable[[], Awaitable[None]]) -> None:
+    """One after the other; a step that fails keeps none from its turn."""
+    for step in steps:
+        try:
+            await step()
+        except Exception:
+            log.exception("stop.failed", step=step.__qualname__)
+
+
 def build(
     settings: Settings,
     clock: Clock,
@@ -225,9 +237,11 @@ def build(
     receiver = Receiver(database, clock, roster.directory, nudge)
     calls: list[Pipeline] = []
     responder = Responder(database, clock, roster.directory, nudge, lambda ringing: calls[0].hang_up(ringing))
+    apps: list[App] = []
     slack = None
     if settings.slack_bot_token is not None:
-        slack = Slack(settings, clock, database, roster, setup, receiver, responder, views, nudge)
+        engine = (clock, database, roster, setup, receiver, responder, views, nudge)
+        slack = Slack(settings, *engine, lambda: apps[0].lookout.silent)
     made = _transports(settings, clock, slack) if transports is None else transports
     used = Transports(made)
     inbox = Inbox(database, vault, roster, responder, views)
@@ -265,6 +279,7 @@ def build(
         web=Application(),
         only=only,
     )
+    apps.append(app)
     app.web = build_web(_web_parts(app))
     return app
 

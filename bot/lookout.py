@@ -56,6 +56,7 @@ class Lookout:
         self._task: asyncio.Task[None] | None = None
         self._seen: datetime | None = None  # the last tick, by the clock of the worker that left it
         self._moved_at = monotonic()  # when that was another one
+        self._blind = False  # the last look failed
         self._left_at: float | None = None  # when this process left a tick
         self.ticked_at = monotonic()
         self.retired = ""  # why this process does nothing any more
@@ -71,17 +72,22 @@ class Lookout:
 
     @property
     def silent(self) -> timedelta | None:
-        """For how long no worker anywhere has ticked, if that is too long."""
+        """For how long no worker anywhere has ticked, if that is too long and we could look."""
+        if self._blind:
+            return None
         # Why by our own clock: clocks of hosts differ, and a tick is a tick whatever time it names.
         quiet = timedelta(seconds=monotonic() - self._moved_at)
         return quiet if quiet > SILENT else None
 
     async def once(self) -> None:
+        waits_anew, self._blind = self._blind, True
         found, last = await self._look()
+        self._blind = False
         if not found.allowed:
             await self._end(found)
             return
-        if last != self._seen:
+        # Why anew after a look that failed: a worker was without the database just as we were.
+        if waits_anew or last != self._seen:
             self._seen, self._moved_at = last, monotonic()
         metrics.worker_silent_seconds.set(monotonic() - self._moved_at)
         if self._working is not None:

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from bot import lookout
+from bot import lookout, outcry
 from bot.app import Role, build
 from bot.lookout import Lookout
 from bot.settings import Settings
 from engine import metrics, migrate
+from engine.db import Tx, Writer
 from engine.errors import Unavailable
 from engine.migrate import Standing
 from engine.models import ORG, Method
@@ -46,6 +47,14 @@ def front(pager: Pager, schema: dict[str, Standing]) -> Lookout:
 
 def age(watch: Lookout, by: timedelta) -> None:
     watch._moved_at -= by.total_seconds()
+
+
+async def nothing(_: Tx) -> None:
+    """A unit of work that only needs to be let through."""
+
+
+async def unavailable() -> Any:
+    raise Unavailable
 
 
 def shouted(pager: Pager) -> list[tuple[str, str]]:
@@ -131,11 +140,94 @@ async def test_told_to_stop_while_it_retires_it_stops_once_and_to_its_end(
     await entered.wait()
     retiring.cancel()
     await asyncio.wait({retiring})
-    assert not app.database.barred
+    await app.database.write(nothing, rank=Writer.OUTCOME)
     stopping = asyncio.create_task(app._stop_working())
     go_on.set()
     await stopping
     assert stops == [1]
+
+
+async def test_while_it_retires_it_accepts_nothing(pager: Pager, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An alert is refused from the first moment; how a send ended is still recorded, until all are (F-20)."""
+    app, seen = pager.app, []
+
+    async def stop() -> None:
+        with pytest.raises(Unavailable):
+            await pager.receive(fire())
+        await app.database.write(nothing, rank=Writer.OUTCOME)
+        seen.append("recorded")
+
+    app._started = True  # as after `start`, without its loops
+    monkeypatch.setattr(app.worker, "stop", stop)
+    await app.retire("too old")
+    assert seen == ["recorded"]
+    with pytest.raises(Unavailable):
+        await app.database.write(nothing, rank=Writer.OUTCOME)
+
+
+async def test_a_step_that_fails_keeps_no_other_from_its_turn(
+    make_app: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told to stop, the process ends whatever it can: held work is finished and connections are closed."""
+    app, done = make_app(None), []
+
+    def stop_of(name: str) -> Callable[[], Any]:
+        async def stop() -> None:
+            done.append(name)
+            raise RuntimeError(name)
+
+        return stop
+
+    app._started = True  # as after `start`, without its loops
+    for name in ("lookout", "worker", "watch", "receiver", "nudge"):
+        monkeypatch.setattr(getattr(app, name), "stop", stop_of(name))
+    monkeypatch.setattr(app.sweeps, "stop", lambda: 1 / 0)
+    for name in ("transports", "database"):
+        monkeypatch.setattr(getattr(app, name), "close", stop_of(name))
+    await app.stop()
+    assert done == ["lookout", "worker", "watch", "receiver", "transports", "nudge", "database"]
+    monkeypatch.undo()
+    await app.database.close()
+
+
+async def test_time_in_which_nobody_could_look_is_no_silence(
+    pager: Pager, front: Lookout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an outage of the database the wait begins anew: the worker was without it too (F-40)."""
+    await front.once()
+    with monkeypatch.context() as away:
+        away.setattr(front, "_look", unavailable)
+        with pytest.raises(Unavailable):
+            await front.once()
+        age(front, NOBODY)
+        assert front.silent is None
+    await front.once()
+    assert front.silent is None
+    assert shouted(pager) == []
+    age(front, NOBODY)
+    await front.once()
+    assert len(shouted(pager)) == 2
+
+
+async def test_an_outcry_that_nobody_heard_is_tried_again(
+    pager: Pager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a minute, not after a quarter of an hour; one that somebody heard is said once."""
+    passed = 0.0
+    monkeypatch.setattr(outcry, "monotonic", lambda: passed)
+    down = {method: RuntimeError("away") for method in (Method.CHANNEL, Method.URL)}
+    for method, error in down.items():
+        pager.transports[method].always = error
+    assert await pager.app.outcry.say("test", "it burns") is True
+    passed = 59.0
+    assert await pager.app.outcry.say("test", "it burns") is False
+    for method in down:
+        pager.transports[method].always = None
+    passed = 61.0
+    assert await pager.app.outcry.say("test", "it burns") is True
+    assert len(shouted(pager)) == 2
+    passed = 600.0
+    assert await pager.app.outcry.say("test", "it burns") is False
 
 
 async def test_an_outcry_reaches_whom_it_can(pager: Pager) -> None:
