@@ -19,7 +19,6 @@ from engine.directory import ContactMethod, Directory, Person
 from engine.models import Method, Urgency
 from engine.pager.ladder import Resolver, reaches_somebody
 from engine.pager.roster import OnCallNow
-from engine.pulse import SILENT
 
 TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
     "who": (
@@ -116,18 +115,19 @@ def status(
     directory: Directory,
     rows: Sequence[OnCallNow],
     open_now: int,
-    ticked_at: datetime | None,
+    silent: timedelta | None,
     now: datetime,
     *,
     windows: int = 0,
 ) -> Message:
-    """`ticked_at`: when a worker of any process last left word that it works."""
+    """`silent`: for how long no worker of any process has left word that it works, if that is too long."""
     lines = [
         _slack(health, now),
         f"{'🔴' if open_now else '🟢'} {open_now} open incident{'' if open_now == 1 else 's'}",
     ]
-    if ticked_at is None or now - ticked_at > SILENT:
-        lines.append(f"🚨 {_no_worker(ticked_at, now)}: nobody is paged. Start one: `midwatch run`")
+    if silent is not None:
+        quiet = words.duration(silent)
+        lines.append(f"🚨 No worker has ticked for {quiet}: nobody is paged. Start one: `midwatch run`")
     if windows:
         lines.append(f"🔧 {windows} maintenance on or planned: `/oncall maintenance`")
     empty = [escape.line(row.schedule, 60) for row in rows if not row.people]
@@ -146,12 +146,6 @@ def status(
         lines.append(f"⚠️ The clock here is {words.duration(abs(health.clock_skew))} off Slack's")
     lines.append(f"{len(directory.people)} people · {len(directory.schedules)} schedules")
     return paragraphs(lines)
-
-
-def _no_worker(ticked_at: datetime | None, now: datetime) -> str:
-    if ticked_at is None:
-        return "No worker has run yet"
-    return f"No worker has ticked for {words.duration(now - ticked_at)}"
 
 
 def _slack(health: SlackHealth, now: datetime) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from difflib import get_close_matches
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -27,7 +28,7 @@ from engine.pager.receive import Receiver
 from engine.pager.respond import Answer, Responder
 from engine.pager.roster import Roster
 from engine.pager.views import Views
-from engine.store import cards, marks
+from engine.store import cards
 
 OPEN: Final = (IncidentStatus.TRIGGERED, IncidentStatus.UNANSWERED, IncidentStatus.ACKNOWLEDGED)
 LISTED: Final = 50
@@ -47,6 +48,7 @@ class Engine:
     responder: Responder
     views: Views
     maintenance: Maintenance
+    silent: Callable[[], timedelta | None]  # for how long no worker has ticked, if that is too long
 
 
 class Commands:
@@ -54,7 +56,7 @@ class Commands:
         self._engine = engine
         self._identity = identity
         self._health = health
-        self._maintenance = maintenance.Maintenance(engine.maintenance, engine.roster, identity)
+        self._maintenance = maintenance.MaintenanceCommand(engine.maintenance, engine.roster, identity)
 
     async def run(self, name: str, text: str, asker: Asker) -> Message:
         """Read and do one command: `name` is the slash command, or "/oncall" for a mention."""
@@ -235,11 +237,10 @@ class Commands:
         roster, views = self._engine.roster, self._engine.views
         still_open = await views.list(OPEN, LISTED)
         directory, rows = await roster.directory(), await roster.who()
-        async with self._engine.database.snapshot() as tx:
-            ticked_at = await marks.last_tick(tx, ORG)
         now = self._engine.clock.now()
+        silent = self._engine.silent()
         windows = len(await self._engine.maintenance.list())
-        return about.status(self._health, directory, rows, len(still_open), ticked_at, now, windows=windows)
+        return about.status(self._health, directory, rows, len(still_open), silent, now, windows=windows)
 
 
 def _names(override: Override, directory: Directory) -> tuple[str, str]:

@@ -6,6 +6,7 @@ Starts and runs without Slack; everything that needs it waits in `connection`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from aiohttp import web
 from pydantic import SecretStr
@@ -50,12 +51,14 @@ class Slack:
         responder: Responder,
         views: Views,
         nudge: Callable[[], None],
+        silent: Callable[[], timedelta | None],
         rhythm: Rhythm | None = None,
     ) -> None:
         self._clock = clock
         self._database = database
         self._nudge = nudge
-        engine = Engine(clock, database, roster, receiver, responder, views, Maintenance(database, clock))
+        windows = Maintenance(database, clock)
+        engine = Engine(clock, database, roster, receiver, responder, views, windows, silent)
         workspace = Workspace()
         client = self._client = SlackClient(_secret(settings.slack_bot_token), settings.slack_api_url)
         identity = Identity(client, workspace, roster, setup, clock)

@@ -19,7 +19,7 @@ from bot.slack.times import FORMS, Span, read_span
 from bot.slack.typed import folded, plainly
 from engine.directory import Service
 from engine.errors import BadCommand
-from engine.pager.maintenance import Maintenance as Windows
+from engine.pager.maintenance import Maintenance
 from engine.pager.roster import Roster
 from engine.store.maintenance import Window
 
@@ -82,10 +82,10 @@ def _service(typed: Sequence[str]) -> str | None:
 # --- done --------------------------------------------------------------------------------------------
 
 
-class Maintenance:
+class MaintenanceCommand:
     """Does what was typed, and says what came of it."""
 
-    def __init__(self, windows: Windows, roster: Roster, identity: Identity) -> None:
+    def __init__(self, windows: Maintenance, roster: Roster, identity: Identity) -> None:
         self._windows = windows
         self._roster = roster
         self._identity = identity

@@ -76,6 +76,7 @@ class Desk:
     receiver: Receiver
     responder: Responder
     views: Views
+    quiet: list[timedelta | None]  # for how long no worker has ticked, if that is too long
     opened: int = field(default=0)
 
     async def connect(self) -> None:
@@ -227,6 +228,8 @@ def build_desk(
     roster, setup, views = Roster(database, clock, VAULT), Setup(database, clock, VAULT), Views(database)
     receiver = Receiver(database, clock, roster.directory, nudge)
     responder = Responder(database, clock, roster.directory, nudge, lambda calls: None)
-    slack = Slack(settings, clock, database, roster, setup, receiver, responder, views, nudge, rhythm=rhythm)
+    quiet: list[timedelta | None] = [None]
+    engine = (clock, database, roster, setup, receiver, responder, views, nudge)
+    slack = Slack(settings, *engine, lambda: quiet[0], rhythm=rhythm)
     slack._answering._soon = PATIENT_S - 2
-    return Desk(clock, database, sandbox, slack, setup, roster, receiver, responder, views)
+    return Desk(clock, database, sandbox, slack, setup, roster, receiver, responder, views, quiet)

@@ -94,8 +94,8 @@ def messages(text: str) -> Iterator[Message]:
     yield about.help_on(text)
     yield about.unknown(text, "ack")
     yield about.me(person)
-    yield about.status(health, directory, rows, 3, None, NOW, windows=2)
-    yield about.status(health, directory, rows, 3, NOW, NOW)
+    yield about.status(health, directory, rows, 3, TWO_HOURS - NOW, NOW, windows=2)
+    yield about.status(health, directory, rows, 3, None, NOW)
     yield notices.call_for_anybody(view, "")
     for kind in (DeliveryKind.STATUS, DeliveryKind.NOTICE, DeliveryKind.OPS, DeliveryKind.VERIFICATION):
         yield notices.of_page(Page(1, 1, kind, Method.CHANNEL, "#x", incident=view, text=text))
@@ -140,7 +140,7 @@ def test_status_shouts_what_would_fail() -> None:
     health = SlackHealth(FakeClock(NOW))
     health.missing_scopes = ("im:write",)
     directory = Directory(1, 1, {}, {1: Service(1, "checkout", None, None)}, {}, {})
-    text = "\n".join(texts(about.status(health, directory, [a_row("payments", ())], 0, NOW, NOW).payload()))
+    text = "\n".join(texts(about.status(health, directory, [a_row("payments", ())], 0, None, NOW).payload()))
     for words in (
         "🔴 Slack is down",
         "🚨 Nobody is on call on payments",
@@ -168,7 +168,7 @@ def test_a_fallback_that_reaches_nobody_is_empty(
     reachable = replace(a_person(person_id=2), admin=False)
     people = {1: mute, 2: reachable}
     directory = Directory(1, 1, people, {}, {}, {}, fallback=fallback, fallback_urls=urls)
-    text = "\n".join(texts(about.status(SlackHealth(FakeClock(NOW)), directory, [], 0, NOW, NOW).payload()))
+    text = "\n".join(texts(about.status(SlackHealth(FakeClock(NOW)), directory, [], 0, None, NOW).payload()))
     assert ("The fallback chain is empty" in text) is empty
 
 
