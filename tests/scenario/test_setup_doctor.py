@@ -248,6 +248,13 @@ async def test_a_worker_that_has_gone_is_told(store: Database, setup: Setup) -> 
     assert told[0].text.startswith(f"no worker has ticked since {gone:%Y-%m-%d %H:%M} UTC")
 
 
+async def test_a_worker_whose_clock_is_a_little_off_has_not_gone(store: Database, setup: Setup) -> None:
+    """It looks once, by the clock of another host: skew that does no harm is no outage (F-23)."""
+    behind = SystemClock().now() - timedelta(seconds=45)
+    await store.write(lambda tx: marks.tick(tx, ORG, behind))
+    assert [finding for finding in await findings(store) if finding.about == "worker"] == []
+
+
 async def test_the_doctor_sees_what_start_refuses(
     store: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
