@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import sqlalchemy as sa
@@ -17,8 +18,9 @@ import structlog
 from engine import metrics
 from engine.clock import Clock
 from engine.db import Database, Tx, any_of
+from engine.errors import Unavailable
 from engine.invariants import FOUND_AT_MOST, Finding, Invariant, find
-from engine.models import ORG, IncidentStatus, TimerKind
+from engine.models import ORG, DeliveryKind, DeliveryStatus, IncidentStatus, Rank, TimerKind
 from engine.nudge import Nudge
 from engine.pager.alarm import raise_alarm
 from engine.schema import OPEN, alerts, deliveries, incidents
@@ -41,6 +43,12 @@ OF_INCIDENTS: Final = frozenset(
 )
 # Locked before they are repaired, since their timers and counts are touched.
 LOCKED: Final = (Invariant.INCIDENT_WITHOUT_TIMER, Invariant.ALERTS_MISCOUNTED)
+REPAIRED: Final = (
+    *LOCKED,
+    Invariant.DELIVERY_WITHOUT_TIMER,
+    Invariant.SENDING_PAST_LEASE,
+    Invariant.TIMER_WITHOUT_SUBJECT,
+)
 ADVICE: Final = {
     Invariant.INCIDENT_WITHOUT_TIMER: "They go on now.",
     Invariant.FATE_TIMER_OVERDUE: "No worker takes them: see that one runs, and what its log says.",
@@ -49,7 +57,7 @@ ADVICE: Final = {
     Invariant.INCIDENT_WITHOUT_ALERT: "Nothing will resolve them: somebody must.",
     Invariant.ALERTS_MISCOUNTED: "Counted anew where something fires; where nothing does, somebody must"
     " resolve the incident.",
-    Invariant.DELIVERY_WITHOUT_TIMER: "They go out now.",
+    Invariant.DELIVERY_WITHOUT_TIMER: "They go out when they are due.",
     Invariant.DELIVERY_OVERDUE: "No worker takes them: see that one runs, and what its log says.",
     Invariant.SENDING_PAST_LEASE: "They are sent again now; it may be for the second time.",
     Invariant.TIMER_WITHOUT_SUBJECT: "They were taken away.",
@@ -70,12 +78,42 @@ class Audit:
             found = await find(tx, ORG, now)
         _show(found)
         if found:
-            repaired = await self._database.write(lambda tx: _repair(tx, found, now))
-            for finding in repaired:
-                metrics.audit_repairs.labels(finding.invariant.value).inc()
-                log.warning("audit.repaired", invariant=finding.invariant.value, subject=finding.subject)
-            self._nudge()
+            # Why in a write of its own, and first: no repair that fails takes an alarm with it.
+            try:
+                await self._database.write(lambda tx: _alarm(tx, found, now))
+            finally:
+                await self._repair(found, now)
+                self._nudge()
         return found
+
+    async def _repair(self, found: Sequence[Finding], now: datetime) -> None:
+        try:
+            _count(await self._database.write(lambda tx: _repair(tx, found, now)))
+        except Unavailable:  # it will pass, and the next audit finds them again
+            raise
+        except Exception:
+            log.exception("audit.repair_failed")
+            await self._one_by_one(found, now)
+
+    async def _one_by_one(self, found: Sequence[Finding], now: datetime) -> None:
+        """One row that nobody can read keeps no other from its repair."""
+        failed = []
+        for finding in (one for one in found if one.invariant in REPAIRED):
+            try:
+                _count(await self._database.write(partial(_repair, found=[finding], now=now)))
+            except Unavailable:
+                raise
+            except Exception:
+                log.exception("audit.unrepaired", invariant=finding.invariant.value, subject=finding.subject)
+                failed.append(finding)
+        if failed:
+            await self._database.write(lambda tx: _alarm_unrepaired(tx, failed, now))
+
+
+def _count(repaired: Sequence[Finding]) -> None:
+    for finding in repaired:
+        metrics.audit_repairs.labels(finding.invariant.value).inc()
+        log.warning("audit.repaired", invariant=finding.invariant.value, subject=finding.subject)
 
 
 def _show(found: Sequence[Finding]) -> None:
@@ -90,35 +128,48 @@ def _subjects(found: Sequence[Finding], *invariants: Invariant) -> list[int]:
 
 
 async def _repair(tx: Tx, found: Sequence[Finding], now: datetime) -> list[Finding]:
-    """What was repaired; the rest is said with it."""
-    held = await incident_store.lock(tx, _subjects(found, *LOCKED))
+    """What was repaired. An incident that somebody holds is left to the next audit."""
+    locked = await incident_store.lock(tx, _subjects(found, *LOCKED), skip_locked=True)
+    held = {incident.id: incident for incident in locked}
     # Why again: under the locks, and what was under way a moment ago may have ended.
-    still = [finding for finding in await find(tx, ORG, now) if finding in set(found)]
+    still = [
+        finding
+        for finding in await find(tx, ORG, now)
+        if finding in set(found) and (finding.invariant not in LOCKED or finding.subject in held)
+    ]
     counted = await _count_again(tx, _subjects(still, Invariant.ALERTS_MISCOUNTED))
-    stuck = set(_subjects(still, Invariant.INCIDENT_WITHOUT_TIMER))
+    stuck = _subjects(still, Invariant.INCIDENT_WITHOUT_TIMER)
     unsent = _subjects(still, Invariant.DELIVERY_WITHOUT_TIMER, Invariant.SENDING_PAST_LEASE)
-    await timers.arm(
-        tx,
-        ORG,
-        [
-            *(_next_timer(incident, now) for incident in held if incident.id in stuck),
-            *(Arming(TimerKind.DELIVER, one, now) for one in unsent),
-        ],
-    )
+    moved_on = [_next_timer(held[one], now) for one in stuck]
+    await timers.arm(tx, ORG, [*moved_on, *await _deliver(tx, unsent, now)])
     await timers.finish_all(tx, _subjects(still, Invariant.TIMER_WITHOUT_SUBJECT))
-    await _alarm(tx, found, now)
     return [finding for finding in still if _is_repaired(finding, counted)]
 
 
 def _is_repaired(finding: Finding, counted: set[int]) -> bool:
     if finding.invariant is Invariant.ALERTS_MISCOUNTED:
         return finding.subject in counted
-    return finding.invariant in {
-        Invariant.INCIDENT_WITHOUT_TIMER,
-        Invariant.DELIVERY_WITHOUT_TIMER,
-        Invariant.SENDING_PAST_LEASE,
-        Invariant.TIMER_WITHOUT_SUBJECT,
-    }
+    return finding.invariant in REPAIRED
+
+
+async def _deliver(tx: Tx, ids: Sequence[int], now: datetime) -> list[Arming]:
+    """A later step of somebody's rules waits for its time, and a notice passes no page."""
+    if not ids:
+        return []
+    rows = await tx.execute(
+        sa.select(deliveries.c.id, deliveries.c.status, deliveries.c.due_at, deliveries.c.kind).where(
+            any_of(deliveries.c.id, ids)
+        )
+    )
+    return [
+        Arming(
+            TimerKind.DELIVER,
+            row.id,
+            max(row.due_at, now) if row.status == DeliveryStatus.QUEUED.value else now,
+            rank=Rank.NOTICE if row.kind == DeliveryKind.OPS.value else Rank.PAGE,
+        )
+        for row in rows
+    ]
 
 
 async def _count_again(tx: Tx, ids: Sequence[int]) -> set[int]:
@@ -163,6 +214,15 @@ async def _alarm(tx: Tx, found: Sequence[Finding], now: datetime) -> None:
             said = invariant.value.replace("_", " ")
             text = f"The audit found {count} × {said}: {which}{more}. {ADVICE[invariant]}"
             await raise_alarm(tx, ORG, f"audit:{invariant}", text, now)
+
+
+async def _alarm_unrepaired(tx: Tx, failed: Sequence[Finding], now: datetime) -> None:
+    which = [f"{one.invariant.value.replace('_', ' ')} {one.subject}" for one in failed[:SHOWN]]
+    more = " …" if len(failed) > SHOWN else ""
+    text = (
+        f"The audit could not repair these, by id: {', '.join(which)}{more}. Its log says why; see to them."
+    )
+    await raise_alarm(tx, ORG, "audit:unrepaired", text, now)
 
 
 async def _named(tx: Tx, invariant: Invariant, ids: Sequence[int]) -> str:

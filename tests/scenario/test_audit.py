@@ -12,7 +12,9 @@ import sqlalchemy as sa
 
 from engine import invariants, schema
 from engine.db import Tx
-from engine.models import ORG, Severity, TimerKind
+from engine.models import ORG, Rank, Severity, TimerKind
+from engine.pager.alarm import raise_alarm
+from tests.fakes import FakeClock
 from tests.scenario.harness import Pager
 from tests.scenario.sending import alarms, counted
 
@@ -95,16 +97,107 @@ async def test_an_unanswered_incident_without_a_timer_asks_the_fallback_again(pa
     pager._collect().clear()
 
 
-async def test_a_queued_page_without_a_timer_is_sent(pager: Pager) -> None:
-    """A delivery that nothing would send any more is sent."""
+async def test_a_queued_page_without_a_timer_is_sent_when_it_is_due(pager: Pager) -> None:
+    """A delivery that nothing would send any more is sent: the call three minutes after the alert."""
     await pager.alert()
     pager.expect_page("alice", "slack")
     await pager.advance(seconds=11)
     await broken(pager, sa.delete(schema.timers).where(schema.timers.c.kind == "deliver"))
     assert await run(pager) == {"delivery_without_timer"}
     pager.silence_ops()
-    pager.expect_pages(("alice", "sms"), ("alice", "voice"))
+    pager.expect_silence()
+    await pager.advance(seconds=49)
+    pager.expect_page("alice", "sms")
+    pager.expect_silence()
+    await pager.advance(minutes=2)
+    pager.expect_page("alice", "voice")
     await pager.ack()
+
+
+async def test_a_repair_raises_nobody_in_rank(pager: Pager) -> None:
+    """A page that is armed anew is a page, and a notice stays behind it."""
+    await pager.alert()
+    pager._collect().clear()
+    now = pager.clock.now()
+    await pager.app.database.write(lambda tx: raise_alarm(tx, ORG, "test", "it burns", now))
+    await pager.advance(seconds=0)
+    pager._collect().clear()
+    await broken(
+        pager,
+        sa.update(schema.deliveries).where(schema.deliveries.c.kind == "ops").values(status="queued"),
+        sa.delete(schema.timers).where(schema.timers.c.kind == "deliver"),
+    )
+    pager.clock.move(seconds=11)
+    await pager.app.sweeps.audit.run()
+    async with pager.app.database.snapshot() as tx:
+        of = schema.timers.join(schema.deliveries, schema.deliveries.c.id == schema.timers.c.subject_id)
+        ranks = await tx.execute(
+            sa.select(schema.deliveries.c.kind, schema.timers.c.rank)
+            .select_from(of)
+            .where(schema.timers.c.kind == "deliver")
+        )
+        assert {tuple(row) for row in ranks} == {("page", Rank.PAGE), ("ops", Rank.NOTICE)}
+    await pager.ack()
+    pager._collect().clear()
+
+
+async def test_an_incident_that_cannot_be_read_keeps_no_other_from_its_repair(pager: Pager) -> None:
+    """The others go on, the alarms are raised, and which one could not be repaired is an alarm too."""
+    await pager.alert("one", group_key="one")
+    await pager.alert("two", group_key="two")
+    await pager.advance(seconds=11)
+    pager._collect().clear()
+    numbers = schema.incidents.c.number
+    await broken(
+        pager,
+        sa.delete(schema.timers).where(schema.timers.c.kind == "escalate"),
+        sa.update(schema.incidents)
+        .where(numbers == 1)
+        .values(acknowledged_name="ann", acknowledged_via="a newer way"),
+    )
+    assert await run(pager) == {"incident_without_timer"}
+    said = {text for text, _ in await alarms(pager)}
+    assert any("2 × incident without timer: #1, #2." in text for text in said)
+    assert any("could not repair these, by id: incident without timer 1. " in text for text in said)
+    pager.silence_ops()
+    pager.expect_page("bob", "slack")
+    pager.expect_silence()
+    await broken(pager, sa.update(schema.incidents).values(acknowledged_name=None, acknowledged_via=None))
+    await run(pager)
+    await pager.advance(seconds=11)  # a second page to the same person waits
+    pager.silence_ops()
+    pager.expect_page("bob", "slack")
+    await pager.ack(1)
+    await pager.ack(2)
+    pager._collect().clear()
+
+
+async def test_an_incident_that_somebody_holds_keeps_no_other_from_its_repair_races(
+    postgresql_url: str, clock: FakeClock
+) -> None:
+    """Its lock is not waited for: the next audit repairs it."""
+    pager = await Pager(postgresql_url, clock).start()
+    await pager.alert("one", group_key="one")
+    await pager.alert("two", group_key="two")
+    await pager.advance(seconds=11)
+    pager._collect().clear()
+    await broken(pager, sa.delete(schema.timers).where(schema.timers.c.kind == "escalate"))
+    async with pager.app.database.writer_engine.begin() as holder:
+        await holder.execute(
+            sa.select(schema.incidents).where(schema.incidents.c.number == 1).with_for_update()
+        )
+        async with asyncio.timeout(2):  # less than anybody would wait for a lock
+            await run(pager)
+        assert len(await alarms(pager)) == 2
+        pager.silence_ops()
+        pager.expect_page("bob", "slack")
+        pager.expect_silence()
+    await run(pager)
+    await pager.advance(seconds=11)  # a second page to the same person waits
+    pager.silence_ops()
+    pager.expect_page("bob", "slack")
+    pager.expect_silence()
+    await pager.close()
 
 
 async def test_a_timer_of_another_epoch_moves_nothing(pager: Pager) -> None:
