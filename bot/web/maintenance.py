@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 from bot.web.parts import WebParts
 from bot.web.routes import Reply, Route
@@ -27,10 +28,18 @@ class WindowPath(BaseModel):
 
 
 class NewWindow(Act):
-    service: Word | None = Field(default=None, description="its name; null: all services")
+    service: Word | None = Field(description="its name; null: all services")  # no default: all must be meant
     start_at: Instant | None = Field(default=None, description="now, if it is not given")
     end_at: Instant = Field(description="at most 24 hours after it begins")
     reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=REASON_MAX)] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_by_null(cls, body: Any) -> Any:
+        """Why before the fields: of one that is missing, pydantic says no more than that."""
+        if isinstance(body, dict) and "service" not in body:
+            raise PydanticCustomError("service_missing", "service: name it, or send null for all services")
+        return body
 
 
 class ShownWindow(BaseModel):

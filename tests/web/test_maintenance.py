@@ -37,11 +37,24 @@ async def test_a_window_is_started_listed_and_ended(client: Client) -> None:
 
 
 async def test_all_services_tonight(client: Client) -> None:
-    """No service means all of them; a window may be planned."""
-    body = {"start_at": "2026-03-02T20:00:00+01:00", "end_at": "2026-03-02T22:00:00Z"}
+    """Null in place of a service means all of them; a window may be planned."""
+    body = {"service": None, "start_at": "2026-03-02T20:00:00+01:00", "end_at": "2026-03-02T22:00:00Z"}
     assert (await client.post("/v1/maintenance", json=body, headers=AUTH)).status == 201
     (window,) = await listed(client)
     assert (window["service"], window["start_at"]) == (None, "2026-03-02T19:00:00Z")
+
+
+async def test_all_services_are_never_meant_by_leaving_one_out(client: Client) -> None:
+    """A script that forgets the service must not hold back every page; the refusal says what to send."""
+    refused = await client.post("/v1/maintenance", json={"end_at": LATER}, headers=AUTH)
+    assert is_a_problem(refused, 422)
+    assert refused.json["errors"] == [
+        {"at": "body", "reason": "service: name it, or send null for all services"}
+    ]
+    assert await listed(client) == []
+    shape = (await client.get("/v1/openapi.json")).json["components"]["schemas"]["NewWindow"]
+    assert shape["required"] == ["service", "end_at"]
+    assert {"type": "null"} in shape["properties"]["service"]["anyOf"]
 
 
 @pytest.mark.parametrize(
