@@ -23,6 +23,8 @@ log = structlog.get_logger(__name__)
 
 CHANNEL: Final = "midwatch_timers"
 AT_MOST_EVERY: Final = timedelta(milliseconds=5)
+ASK_EVERY: Final = timedelta(seconds=10)  # a connection that died in silence is noticed by asking only
+ANSWER_WITHIN: Final = timedelta(seconds=5)
 RECONNECT: Final = (0.2, 1.0, 5.0)  # seconds, the last one for ever
 
 
@@ -76,7 +78,8 @@ class Nudge:
                 await asyncio.sleep(wait)
 
     async def _exchange(self, dsn: dict[str, Any]) -> None:
-        connection = await asyncpg.connect(**dsn, timeout=5)
+        within = ANSWER_WITHIN.total_seconds()
+        connection = await asyncpg.connect(**dsn, timeout=within, command_timeout=within)
         gone = asyncio.Event()
 
         def end(*_: object) -> None:
@@ -89,15 +92,23 @@ class Nudge:
             self.lost_at = None
             self._wake()  # what was said while nobody listened
             while not gone.is_set():
-                await self._pending.wait()
-                self._pending.clear()
+                said = await self._said_within(ASK_EVERY)
                 if gone.is_set():
                     break
-                await connection.execute(f"NOTIFY {CHANNEL}")
+                await connection.execute(f"NOTIFY {CHANNEL}" if said else "SELECT 1")
                 await asyncio.sleep(AT_MOST_EVERY.total_seconds())
         finally:
             self.lost_at = monotonic()
             connection.terminate()
+
+    async def _said_within(self, pause: timedelta) -> bool:
+        """There is something to tell the others."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause.total_seconds()):
+                await self._pending.wait()
+        said = self._pending.is_set()
+        self._pending.clear()
+        return said
 
     def _heard(self, connection: Any, pid: int, _channel: str, _payload: str) -> None:
         if pid != connection.get_server_pid():
