@@ -6,7 +6,9 @@ that a newer version made stays as it is.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -17,15 +19,24 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from engine.db import Database, Tx
+from engine.db import Database, Tx, sqlstate
 from engine.errors import MidwatchError
 from engine.store import marks
 
 log = structlog.get_logger(__name__)
 
-PATIENCE: Final = "10min"
+PATIENCE: Final = "10min"  # while another process migrates
+AT_A_TABLE: Final = "1500ms"
+PAUSE: Final = timedelta(seconds=3)  # in which those who waited for us go on
+TRIES: Final = 60  # four and a half minutes in all
+HELD: Final = frozenset({"55P03", "40P01"})  # lock timeout, deadlock
+HELD_TOO_LONG: Final = (
+    "The database could not be migrated: something holds its tables for minutes, such as a backup or a "
+    "session that was left open. Nothing was changed. Start it again when that has ended."
+)
 LOCK: Final = 0x4D696477  # "Midw": the advisory lock that migrations take on PostgreSQL
 
 
@@ -69,8 +80,22 @@ async def upgrade(database: Database) -> tuple[str | None, str]:
     """Migrate to the newest revision; returns the one before and the one after.
 
     A schema of a newer version is left as it is, if that version lets this one work on it; if not,
-    this raises.
+    this raises. So it does when others hold the tables all the time.
     """
+    for tried in range(1, TRIES + 1):
+        try:
+            return await _upgrade_once(database)
+        except DBAPIError as error:
+            if sqlstate(error) not in HELD:
+                raise
+            log.warning("schema.held", tried=tried, of=TRIES, code=sqlstate(error))
+            if tried == TRIES:
+                raise MidwatchError(HELD_TOO_LONG) from error
+        await asyncio.sleep(PAUSE.total_seconds())
+    raise AssertionError  # pragma: no cover  # the loop returns or raises
+
+
+async def _upgrade_once(database: Database) -> tuple[str | None, str]:
     async with database.writer_engine.begin() as tx:
         await _lock(tx, database)
         found = await standing(tx)
@@ -124,6 +149,9 @@ async def _lock(tx: AsyncConnection, database: Database) -> None:
         for timeout in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"):
             await tx.execute(sa.select(sa.func.set_config(timeout, PATIENCE, True)))
         await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
+        # Why so short: whoever waits for a table behind a long reader, such as a backup, keeps
+        # everybody who comes after from it, and nobody is paged.
+        await tx.execute(sa.select(sa.func.set_config("lock_timeout", AT_A_TABLE, True)))
 
 
 def _upgrade(connection: sa.Connection) -> None:

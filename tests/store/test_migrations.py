@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from engine import migrate, schema
 from engine.db import Database
+from engine.errors import MidwatchError
 from engine.migrate import current, is_current, newest, upgrade
-from tests.conftest import database_url, run_on_server
+from tests.servers import database_url, run_on_server
 
 
 @pytest.fixture
@@ -130,6 +134,65 @@ async def test_six_processes_start_at_once(empty_url: str) -> None:
         await database.close()
 
 
+@pytest.fixture
+async def read_for_long(
+    empty_postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Database, AsyncConnection]]:
+    """A database of an older release, and who reads it: a backup, say."""
+    monkeypatch.setattr(migrate, "AT_A_TABLE", "100ms")
+    monkeypatch.setattr(migrate, "PAUSE", timedelta(milliseconds=100))
+    database, other = Database(empty_postgresql_url), Database(empty_postgresql_url)
+    await upgrade(database)
+
+    def down(connection: sa.Connection) -> None:
+        config = migrate._config()
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0003")
+
+    async with database.writer_engine.begin() as tx:
+        await tx.run_sync(down)
+    async with other.writer_engine.connect() as reader:
+        await reader.execute(sa.select(schema.timers.c.id))
+        yield database, reader
+    await database.close()
+    await other.close()
+
+
+async def test_a_migration_waits_at_no_table_while_others_work(
+    read_for_long: tuple[Database, AsyncConnection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a long reader it gives up soon and tries again, so that whoever pages gets in between."""
+    database, reader = read_for_long
+    refused, plain = asyncio.Event(), migrate._upgrade
+
+    def spy(connection: sa.Connection) -> None:
+        try:
+            plain(connection)
+        except DBAPIError:
+            refused.set()
+            raise
+
+    monkeypatch.setattr(migrate, "_upgrade", spy)
+    upgrading = asyncio.create_task(upgrade(database))
+    async with asyncio.timeout(10):
+        await refused.wait()
+        await database.write(lambda tx: tx.execute(sa.update(schema.timers).values(attempt=1)))
+    assert not upgrading.done()
+    await reader.rollback()
+    async with asyncio.timeout(20):
+        assert await upgrading == ("0003", newest())
+
+
+async def test_a_migration_ends_when_the_tables_are_always_held(
+    read_for_long: tuple[Database, AsyncConnection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says what to look for, and has changed nothing."""
+    monkeypatch.setattr(migrate, "TRIES", 2)
+    with pytest.raises(MidwatchError, match="such as a backup"):
+        await upgrade(read_for_long[0])
+    assert await current(read_for_long[0]) == "0003"
+
+
 async def test_a_slow_migration_is_waited_for(
     empty_postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +208,7 @@ async def test_a_slow_migration_is_waited_for(
 
     monkeypatch.setattr(migrate, "_upgrade", spy)
     await upgrade(database)
-    assert settings == {"lock_timeout": "10min", "statement_timeout": "10min"}
+    assert settings == {"lock_timeout": "1500ms", "statement_timeout": "10min"}
     async with database.writer_engine.connect() as connection:
         assert await connection.scalar(sa.select(sa.func.current_setting("lock_timeout"))) == "3s"
     await database.close()
