@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from enum import IntEnum
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, Self, TypeVar
 
 import asyncpg
@@ -42,6 +43,7 @@ STATEMENT_TIMEOUT: Final = timedelta(seconds=10)
 IDLE_TIMEOUT: Final = timedelta(seconds=10)  # a cancelled worker must not keep its row locks
 SQLITE_BUSY: Final = timedelta(seconds=5)  # then the sender is told 503 rather than kept waiting
 UNIT_TRIES: Final = 3
+IDLE: Final = timedelta(milliseconds=500)  # a connection that was used within it is taken for alive
 
 # SQLSTATE codes. The unit is run again: serialization failure, deadlock, statement timeout, connection lost.
 AGAIN: Final = frozenset({"40001", "40P01", "57014"})
@@ -238,20 +240,38 @@ def _postgresql_engines(url: str, pool_size: int) -> tuple[AsyncEngine, AsyncEng
         "timeout": 5,
         "command_timeout": (STATEMENT_TIMEOUT + timedelta(seconds=2)).total_seconds(),
     }
-    # Why no ping: it is three round trips, and a unit that meets a dead connection is run again on a new
-    # one. What a reader asks is not run again.
+    # Why no ping: a unit that meets a dead connection is run again on a new one.
     writer = create_async_engine(url, pool_size=pool_size, max_overflow=0, connect_args=arguments)
     reader = create_async_engine(
         url,
         pool_size=5,
         max_overflow=5,
-        pool_pre_ping=True,
         connect_args={
             **arguments,
             "server_settings": {**settings, "default_transaction_read_only": "on"},
         },
     )
+    _ping_what_was_idle(reader)
     return writer, reader
+
+
+def _ping_what_was_idle(engine: AsyncEngine) -> None:
+    """What a reader asks is not run again, so a connection that may have died is tried first. Why not
+    each time: a ping is three round trips, as much as most of what is asked."""
+    sync = engine.sync_engine
+
+    @event.listens_for(sync, "checkin")
+    def put_back(_connection: Any, record: Any) -> None:
+        record.info["used_at"] = monotonic()
+
+    @event.listens_for(sync, "checkout")
+    def take(connection: Any, record: Any, _proxy: Any) -> None:
+        if monotonic() - record.info.get("used_at", monotonic()) < IDLE.total_seconds():
+            return
+        try:
+            sync.dialect.do_ping(connection)
+        except sync.dialect.loaded_dbapi.Error as error:
+            raise sa.exc.DisconnectionError from error  # then the pool gives another
 
 
 @asynccontextmanager

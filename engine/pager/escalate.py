@@ -16,7 +16,7 @@ import structlog
 
 from engine import metrics
 from engine.clock import Clock
-from engine.db import Database, Tx, Writer
+from engine.db import Database, Tx, Writer, waiting_at_most
 from engine.directory import Directory, Policy
 from engine.errors import Unavailable
 from engine.escalation import decide
@@ -41,12 +41,16 @@ from engine.pager.unclean import UncleanEnd
 from engine.pager.walk import policy_of, set_out
 from engine.store import incidents, timers
 from engine.store.incidents import Incident
+from engine.store.timers import FATE_KINDS
 
 log = structlog.get_logger(__name__)
 
 BATCH: Final = 250  # incidents locked at once, for about a tenth of a second
 AT_ONCE: Final = 2  # batches: while the database works one, we decide the next
+SUSPECTS: Final = 5  # in one go: each is a few commits, and a new incident waits for them
 OVERDUE: Final = timedelta(milliseconds=100)  # then the incident's lock is waited for
+WAIT_FOR: Final = 3  # of them in one go: each wait holds up the lane
+PATIENCE: Final = timedelta(milliseconds=250)  # for one of them
 TRIES: Final = 5
 TRY_AGAIN: Final = timedelta(seconds=30)
 
@@ -58,6 +62,8 @@ COMMANDS: Final[dict[str, Command]] = {
     TimerKind.ACK_TIMEOUT: AckTimeout(),
     TimerKind.RAISE_URGENCY: RaiseUrgency(Urgency.HIGH),
 }
+# Why not all: a change of urgency belongs to the incident, whatever became of it meanwhile.
+OF_AN_EPOCH: Final = frozenset(FATE_KINDS) - {TimerKind.RAISE_URGENCY}
 ENTRIES: Final[dict[str, str]] = {
     TimerKind.ESCALATE: "escalated",
     TimerKind.EXHAUST: "unanswered",
@@ -71,8 +77,8 @@ ENTRIES: Final[dict[str, str]] = {
 class Worked:
     """What one transaction did: timers it finished, and those whose incident somebody else held."""
 
-    finished: tuple[Timer, ...]
-    skipped: tuple[Timer, ...]
+    finished: tuple[Timer, ...] = ()
+    skipped: tuple[Timer, ...] = ()
 
 
 class Escalator:
@@ -91,69 +97,118 @@ class Escalator:
         self._nudge = nudge
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._unclean = UncleanEnd(database, clock.now())
+        self._known_held: set[int] = set()  # timers: said once, and not at every look
 
     async def handle(self, due: Sequence[Timer]) -> int:
         found = self._unclean.sort(due)
         work = [self._in_turn(batch) for batch in _batches(found.usual)]
-        work += [self._in_turn(batch, counted=True) for batch in _batches(found.left)]
+        work += [self._in_turn(batch, old=True) for batch in _batches(found.left)]
         # Why exceptions as values: a batch that fails must not leave another one running by itself.
-        ended: list[int | BaseException] = await asyncio.gather(*work, return_exceptions=True)
-        if found.suspects:
+        ended: list[Worked | BaseException] = await asyncio.gather(*work, return_exceptions=True)
+        if found.suspects and not _failed(ended):
             ended += await asyncio.gather(self._suspects(found.suspects), return_exceptions=True)
-        finished = sum(one for one in ended if isinstance(one, int))
+        if (held := _skipped(ended)) and not _failed(ended):
+            ended += await asyncio.gather(self._held(held), return_exceptions=True)
+        finished = sum(len(one.finished) for one in ended if isinstance(one, Worked))
         if finished:
             self._nudge()
-        for failed in ended:
-            if isinstance(failed, BaseException):
-                raise failed
+        for failed in _failed(ended):
+            raise failed
         return finished
 
-    async def _in_turn(self, batch: Sequence[Timer], *, counted: bool = False) -> int:
+    async def _in_turn(self, batch: Sequence[Timer], *, old: bool = False) -> Worked:
         async with self._at_once:
-            if counted:
-                await self._unclean.count(batch)
-            return await self._batch(batch)
+            return await (self._counted(batch, self._batch) if old else self._batch(batch))
 
-    async def _suspects(self, suspects: Sequence[Timer]) -> int:
+    async def _suspects(self, suspects: Sequence[Timer]) -> Worked:
         """After all others and one by one, each counted first: what ends a process must not do so for
-        ever."""
-        finished = 0
-        for timer in suspects:
-            if timer.attempt >= TRIES:
-                finished += await self._put_off(timer)
-                continue
-            await self._unclean.count([timer])
-            finished += await self._alone(timer)
-        return finished
+        ever. Few: a new incident does not wait for the rest, which stay due."""
+        ended = []
+        for timer in suspects[:SUSPECTS]:
+            try:
+                ended.append(await self._suspect(timer))
+            except Unavailable:
+                log.warning("escalate.suspect_unavailable", kind=timer.kind, incident=timer.subject_id)
+                self._unclean.put_last(timer)
+                break  # it took seconds, and so may the next one
+        return _together(ended)
 
-    async def _batch(self, batch: Sequence[Timer]) -> int:
+    async def _suspect(self, timer: Timer) -> Worked:
+        if self._unclean.tries(timer, timer.attempt) >= TRIES:
+            return await self._put_off(timer)
+        return await self._counted([timer], self._singly)
+
+    async def _counted(
+        self,
+        old: Sequence[Timer],
+        work: Callable[[Sequence[Timer]], Awaitable[Worked]],
+        wait: timedelta | None = None,
+    ) -> Worked:
+        """Work what may have ended a process before: it is counted while we are at it."""
+        ours = await self._unclean.count(old, wait)
         try:
-            worked = await self._work(batch, skip_locked=True)
+            worked = await work(ours) if ours else Worked()
+        except Unavailable:
+            await self._unclean.survived(ours)
+            raise
+        await self._unclean.survived(ours, worked.finished)
+        taken = {timer.id for timer in ours}
+        return Worked(worked.finished, (*worked.skipped, *(t for t in old if t.id not in taken)))
+
+    async def _batch(self, batch: Sequence[Timer]) -> Worked:
+        try:
+            return await self._work(batch)
         except Unavailable:
             raise
         except Exception:
             log.exception("escalate.batch_failed", timers=len(batch))
-            return sum([await self._alone(timer) for timer in batch])
-        waited = [t for t in worked.skipped if self._clock.now() - t.due_at > OVERDUE]
-        return len(worked.finished) + sum([await self._alone(timer) for timer in waited])
+            return await self._singly(batch)
 
-    async def _alone(self, timer: Timer) -> int:
-        """One timer, waiting for its incident; a failure counts and puts it off."""
+    async def _held(self, skipped: Sequence[Timer]) -> Worked:
+        """Wait in the queue for a few incidents that others hold, or they might be held each time we
+        look; not for long, since all others wait for us meanwhile."""
+        overdue = [t for t in skipped if self._clock.now() - t.due_at > OVERDUE][:WAIT_FOR]
+        ended, still = [], set()
+        for timer in overdue:
+            one = await self._waiting(timer)
+            ended.append(one)
+            if not one.finished:
+                still.add(timer.id)
+                if timer.id not in self._known_held:
+                    log.warning("escalate.held", kind=timer.kind, incident=timer.subject_id)
+        self._known_held = still
+        return Worked(_together(ended).finished)
+
+    async def _waiting(self, timer: Timer) -> Worked:
         try:
-            worked = await self._work([timer], skip_locked=False)
+            if self._unclean.is_old(timer):
+                return await self._counted([timer], self._wait_for, PATIENCE)
+            return await self._wait_for([timer])
+        except Unavailable:  # of one incident: the batch before it was worked
+            return Worked()
+
+    async def _wait_for(self, few: Sequence[Timer]) -> Worked:
+        return await self._singly(few, wait=PATIENCE)
+
+    async def _singly(self, batch: Sequence[Timer], wait: timedelta | None = None) -> Worked:
+        return _together([await self._alone(timer, wait) for timer in batch])
+
+    async def _alone(self, timer: Timer, wait: timedelta | None) -> Worked:
+        """One timer by itself; a failure counts and puts it off."""
+        try:
+            return await self._work([timer], wait)
         except Unavailable:
             raise
         except Exception:
             log.exception("escalate.failed", kind=timer.kind, incident=timer.subject_id)
             metrics.timers_failed.labels(timer.kind).inc()
             return await self._put_off(timer)
-        return len(worked.finished)
 
-    async def _work(self, batch: Sequence[Timer], *, skip_locked: bool) -> Worked:
+    async def _work(self, batch: Sequence[Timer], wait: timedelta | None = None) -> Worked:
         known = await self._directory_now()
         now = self._clock.now()
         worked = await self._database.write(
-            lambda tx: self._unit(tx, batch, known, now, skip_locked), rank=Writer.ESCALATE
+            lambda tx: self._unit(tx, batch, known, now, wait), rank=Writer.ESCALATE
         )
         for timer in worked.finished:
             lateness = (now - timer.due_at).total_seconds()
@@ -161,9 +216,11 @@ class Escalator:
         return worked
 
     async def _unit(
-        self, tx: Tx, batch: Sequence[Timer], known: Directory, now: datetime, skip_locked: bool
+        self, tx: Tx, batch: Sequence[Timer], known: Directory, now: datetime, wait: timedelta | None
     ) -> Worked:
-        locked = await incidents.lock(tx, [t.subject_id for t in batch], skip_locked=skip_locked)
+        locked = await _lock(tx, [t.subject_id for t in batch], wait)
+        if locked is None:
+            return Worked((), tuple(batch))
         held = {incident.id: incident for incident in locked}
         absent = tuple(t for t in batch if t.subject_id not in held)
         live = await timers.live(tx, [t.id for t in batch if t.subject_id in held])
@@ -180,7 +237,7 @@ class Escalator:
         await set_out(tx, known, walking, now)
         await apply(tx, ORG, [change for change in changes if change is not None], known, now)
         await self._alarms(tx, [change for change in changes if change is not None], now)
-        if skip_locked:
+        if wait is None:
             return Worked(tuple(due), absent)
         # Nobody was skipped, so these incidents are no more: their timers would be due for ever.
         await timers.finish_all(tx, [t.id for t in absent])
@@ -193,15 +250,15 @@ class Escalator:
                 text = f"#{change.incident.number}: nobody can be reached, and the fallback chain is empty"
                 await raise_alarm(tx, change.incident.org_id, "fallback_empty", text, now)
 
-    async def _put_off(self, timer: Timer) -> int:
+    async def _put_off(self, timer: Timer) -> Worked:
         """Count the failure and try again later; after the last try the fallback is paged."""
         again_at = self._clock.now() + TRY_AGAIN
         # Why without the incident's lock: the incident may be what cannot be read. It is one row.
-        tries = await self._database.write(
+        attempt = await self._database.write(
             lambda tx: timers.defer_failed(tx, timer, again_at), rank=Writer.ESCALATE
         )
-        if tries < TRIES:
-            return 0
+        if self._unclean.tries(timer, attempt) < TRIES:
+            return Worked()
         try:
             return await self._give_up(timer)
         except Unavailable:
@@ -210,27 +267,37 @@ class Escalator:
             log.exception("escalate.stuck", kind=timer.kind, incident=timer.subject_id)
             text = f"incident {timer.subject_id} cannot be read, and nobody is paged for it"
             await self._database.write(lambda tx: _alarm(tx, timer, text, self._clock.now()))
-            return 0
+            return Worked()
 
-    async def _give_up(self, timer: Timer) -> int:
+    async def _give_up(self, timer: Timer) -> Worked:
         now = self._clock.now()
         known = await self._directory_now()
 
-        async def unit(tx: Tx) -> int:
-            held = await incidents.lock(tx, [timer.subject_id])
+        async def unit(tx: Tx) -> Worked:
+            held = await _lock(tx, [timer.subject_id], PATIENCE)
             if not held or timer.id not in await timers.live(tx, [timer.id]):
-                return 0
+                return Worked()
             incident = held[0]
             await timers.finish_all(tx, [timer.id])
             policy = await policy_of(tx, known, incident)
             change = _ruled(timer, incident, policy, Ladders(known, now), now, Stuck(), "failed")
             if change is None:
-                return 1
+                return Worked((timer,))
             await apply(tx, incident.org_id, [change], known, now)
             await _alarm(tx, timer, f"#{incident.number}: a {timer.kind} timer failed {TRIES} times", now)
-            return 1
+            return Worked((timer,))
 
         return await self._database.write(unit, rank=Writer.ESCALATE)
+
+
+async def _lock(tx: Tx, ids: Sequence[int], wait: timedelta | None) -> list[Incident] | None:
+    """Those that nobody else holds; with `wait` all of them, or None if that takes longer."""
+    if wait is None:
+        return await incidents.lock(tx, ids, skip_locked=True)
+    locked = None
+    async with waiting_at_most(tx, wait):
+        locked = await incidents.lock(tx, ids)
+    return locked
 
 
 def _ruled(
@@ -245,7 +312,7 @@ def _ruled(
     """What the command makes of the incident; None when the timer is of another epoch."""
     # Why the epoch: an ack that committed between the read and this lock has moved on; a page
     # for the old epoch would wake somebody for nothing.
-    if timer.epoch != incident.fate.epoch:
+    if timer.kind in OF_AN_EPOCH and timer.epoch != incident.fate.epoch:
         metrics.timers_stale.inc()
         return None
     known = ladders.of(policy, incident.fate.urgency, incident.fate.reassigned_to)
@@ -256,6 +323,20 @@ def _ruled(
 
 async def _alarm(tx: Tx, timer: Timer, text: str, now: datetime) -> None:
     await raise_alarm(tx, timer.org_id, f"timer:{timer.kind}", text, now)
+
+
+def _failed(ended: Sequence[Worked | BaseException]) -> list[BaseException]:
+    return [one for one in ended if isinstance(one, BaseException)]
+
+
+def _skipped(ended: Sequence[Worked | BaseException]) -> list[Timer]:
+    return [timer for one in ended if isinstance(one, Worked) for timer in one.skipped]
+
+
+def _together(ended: Sequence[Worked]) -> Worked:
+    return Worked(
+        tuple(t for one in ended for t in one.finished), tuple(t for one in ended for t in one.skipped)
+    )
 
 
 def _batches(due: Sequence[Timer]) -> list[Sequence[Timer]]:

@@ -6,7 +6,7 @@ Decides nothing. Timers of an incident are touched only under that incident's lo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from engine.bulk import Insert, insert_many
 from engine.db import ListOf, Tx, any_of
 from engine.models import LaneName, Rank, Timer, TimerKind
-from engine.schema import EPOCH, Instant, timers
+from engine.schema import EPOCH, Instant, incidents, timers
 
 FATE_KINDS = (
     TimerKind.ESCALATE,
@@ -318,10 +318,47 @@ async def defer_failed(tx: Tx, timer: Timer, due_at: datetime) -> int:
     return int(row.scalar_one_or_none() or 0)
 
 
-async def count_attempts(tx: Tx, ids: Sequence[int]) -> None:
-    """Timers that nobody holds are about to be worked: should that end the process, the row knows."""
-    await tx.execute(
-        sa.update(timers)
+async def count_attempts(tx: Tx, begun: Sequence[Timer]) -> set[int]:
+    """Timers that nobody holds are about to be worked: should that end the process, the row knows.
+
+    Returns those that were counted. The others are being changed by somebody, or were counted by
+    another since they were read: of processes that begin together, one counts and works them.
+    """
+    read = {timer.id: timer.attempt for timer in begun}
+    now = await _free_attempts(tx, [*read])
+    ours = {one for one, attempt in now.items() if attempt == read[one]}
+    await _add_attempts(tx, ours, 1)
+    return ours
+
+
+async def uncount_attempts(tx: Tx, ids: Iterable[int]) -> set[int]:
+    """Whoever had counted these is alive, so nothing speaks against them. Returns those taken back."""
+    now = await _free_attempts(tx, [*ids])
+    await _add_attempts(tx, [one for one, attempt in now.items() if attempt > 0], -1)
+    return {*now}
+
+
+async def _free_attempts(tx: Tx, ids: Sequence[int]) -> dict[int, int]:
+    # Why skipping: their incidents may be somebody else's, and who never waits is in no deadlock.
+    rows = await tx.execute(
+        sa.select(timers.c.id, timers.c.attempt)
         .where(any_of(timers.c.id, ids), timers.c.lease_until.is_(None))
-        .values(attempt=timers.c.attempt + 1)
+        .order_by(timers.c.id)
+        .with_for_update(skip_locked=True)
     )
+    return {row.id: row.attempt for row in rows}
+
+
+async def _add_attempts(tx: Tx, ids: Collection[int], more: int) -> None:
+    if ids:
+        counted = sa.update(timers).where(any_of(timers.c.id, sorted(ids)))
+        await tx.execute(counted.values(attempt=timers.c.attempt + more))
+
+
+async def held_subjects(tx: Tx, ids: Sequence[int], *, skip_locked: bool) -> set[int]:
+    """Lock these incidents without reading them, as some cannot be read. Returns those of another."""
+    these = sa.select(incidents.c.id).where(any_of(incidents.c.id, ids)).order_by(incidents.c.id)
+    ours = await tx.scalars(these.with_for_update(skip_locked=skip_locked, key_share=True))
+    # Why both: what is no more cannot be locked either, and nobody holds it.
+    free = {*ours}
+    return {*await tx.scalars(these)} - free

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from datetime import timedelta
 from typing import Any
@@ -10,13 +11,18 @@ import pytest
 import sqlalchemy as sa
 
 from engine import schema
+from engine.db import Database
 from engine.errors import Unavailable
+from engine.models import LaneName
 from engine.pager import escalate
 from engine.pager.escalate import TRIES
+from engine.pager.unclean import UncleanEnd
+from engine.store import timers
 from tests.crash.faults import Killed
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager, fire
 from tests.scenario.sending import alarms
+from tests.store import queue
 
 pytestmark = pytest.mark.crash
 
@@ -95,7 +101,7 @@ async def test_a_try_is_committed_before_the_work(pager: Pager, monkeypatch: pyt
 async def test_a_database_that_is_away_counts_nothing_against_a_timer(
     pager: Pager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One process counts a timer once, however often it has to begin again."""
+    """A process that lives on takes back what it counted, however often it has to begin again."""
     await pager.receive(fire())
     pager.clock.move(seconds=3)
     await pager.restart()
@@ -110,7 +116,7 @@ async def test_a_database_that_is_away_counts_nothing_against_a_timer(
     while fails:
         with pytest.raises(Unavailable):
             await pager.app.worker.run_due()
-        assert list((await attempts(pager)).values()) == [1]
+        assert list((await attempts(pager)).values()) == [0]
     await pager.app.worker.run_due()
     pager.expect_page("alice", "slack")
 
@@ -130,3 +136,94 @@ async def test_what_is_only_late_is_worked_together(pager: Pager, monkeypatch: p
     monkeypatch.setattr(escalate.Escalator, "_unit", counted)
     await pager.app.worker.run_due()
     assert units[0] == 20
+
+
+async def suspected(pager: Pager, incidents: int) -> None:
+    """As many incidents whose timers somebody began to work and never ended, and a new process."""
+    await pager.receive(*(fire(f"old {n}") for n in range(incidents)))
+    fate = schema.timers.c.lane == "fate"
+    await pager.app.database.write(
+        lambda tx: tx.execute(sa.update(schema.timers).where(fate).values(attempt=1))
+    )
+    pager.clock.move(seconds=60)
+    await pager.restart()
+
+
+async def test_what_is_new_does_not_wait_for_the_suspects(
+    pager: Pager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are worked one by one, so few of them are taken each time the lane looks."""
+    await suspected(pager, 30)
+    await pager.receive(fire("new"))
+    escalator = pager.app.worker.lanes[0]._handler
+    async with pager.app.database.snapshot() as tx:
+        due = await queue.due(tx, LaneName.FATE, pager.clock.now(), 100)
+    left = len(due) - await escalator.handle(due)
+    assert left == 30 - escalate.SUSPECTS
+    await pager.app.worker.run_due()
+    assert set((await attempts(pager)).values()) == {0}, "in the end all are worked"
+
+
+async def hold(url: str, title: str, held: asyncio.Event, release: asyncio.Event) -> None:
+    """Somebody has this incident in a transaction of their own."""
+    database = Database(url)
+    table = schema.incidents
+    async with database.writer_engine.begin() as tx:
+        await tx.execute(sa.select(table.c.id).where(table.c.title == title).with_for_update())
+        held.set()
+        await release.wait()
+    await database.close()
+
+
+async def test_an_incident_that_is_held_is_not_counted_by_each_process_that_starts(
+    postgresql_url: str, clock: FakeClock
+) -> None:
+    """More processes begin than it has tries while a hand holds its row: whoever is on call is paged
+    for it in the end, and not the fallback."""
+    pager = await Pager(postgresql_url, clock).start()
+    await pager.receive(fire())
+    held, release = asyncio.Event(), asyncio.Event()
+    hand = asyncio.create_task(hold(postgresql_url, "db-1 is down", held, release))
+    await held.wait()
+    for _ in range(TRIES + 1):
+        pager.clock.move(seconds=3)
+        await pager.restart()
+        await pager.app.worker.run_due()
+        assert list((await attempts(pager)).values()) == [0]
+    release.set()
+    await hand
+    await pager.app.worker.run_due()
+    pager.expect_page("alice", "slack")
+    assert await alarms(pager) == []
+    await pager.close()
+
+
+async def test_processes_that_begin_together_count_once(pager: Pager) -> None:
+    """All have read the same rows: one counts them and works them, and the others leave them to it."""
+    await pager.receive(fire("one"), fire("two"))
+    pager.clock.move(seconds=3)
+    async with pager.app.database.snapshot() as tx:
+        due = await queue.due(tx, LaneName.FATE, pager.clock.now(), 100)
+    database = pager.app.database
+    processes = [UncleanEnd(database, pager.clock.now()) for _ in range(TRIES)]
+    ours = await asyncio.gather(*(one.count(due) for one in processes))
+    assert sorted(timer.id for few in ours for timer in few) == sorted(timer.id for timer in due)
+    assert set((await attempts(pager)).values()) == {1}
+    for one in processes:
+        await one.survived(due)
+    assert set((await attempts(pager)).values()) == {0}
+
+
+async def test_counting_waits_for_nobody(postgresql_url: str, clock: FakeClock) -> None:
+    """Who has the row of a timer may want one that we have: it is left out (no deadlock)."""
+    pager = await Pager(postgresql_url, clock).start()
+    await pager.receive(fire("one"), fire("two"))
+    table = schema.timers
+    async with pager.app.database.snapshot() as tx:
+        due = await queue.due(tx, LaneName.FATE, pager.clock.now(), 100)
+    async with pager.app.database.writer_engine.begin() as tx:
+        await tx.execute(sa.update(table).where(table.c.id == due[0].id).values(epoch=table.c.epoch))
+        async with asyncio.timeout(1):
+            counted = await pager.app.database.write(lambda own: timers.count_attempts(own, due))
+    assert counted == {due[1].id}
+    await pager.close()
