@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
 import structlog
+from sqlalchemy.engine import make_url
 from structlog.testing import LogCapture
 
 from engine import db, schema
@@ -160,4 +162,17 @@ async def test_an_outage_is_one_line_in_the_log(postgresql: Database, logs: LogC
         await postgresql.write(lambda tx: counts.touch(tx, ORG, "x"))
     told = [(entry["event"], entry.get("code")) for entry in logs.entries if entry["event"].startswith("db.")]
     assert told == [("db.unavailable", "55P03"), ("db.unavailable", "53100"), ("db.available", None)]
+    await postgresql.close()
+
+
+async def test_a_reader_that_was_idle_is_tried_before_it_is_asked(
+    postgresql: Database, postgresql_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection was cut while nobody used it: the next question is asked on a new one (B116)."""
+    monkeypatch.setattr(db, "IDLE", timedelta())
+    assert await remembered(postgresql) == []
+    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'"
+    name = make_url(postgresql.url).database
+    await run_on_server(postgresql_server, cut.format(name))
+    assert await remembered(postgresql) == []
     await postgresql.close()
