@@ -193,6 +193,26 @@ async def test_a_migration_ends_when_the_tables_are_always_held(
     assert await current(read_for_long[0]) == "0003"
 
 
+async def test_a_migration_that_deadlocks_is_tried_again(
+    empty_postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its locks are taken in an order of its own: whoever pages may be the winner."""
+    monkeypatch.setattr(migrate, "PAUSE", timedelta())
+    database, tries, plain = Database(empty_postgresql_url), 0, migrate._upgrade
+
+    def deadlocks(connection: sa.Connection) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            connection.execute(sa.text("DO $$ BEGIN RAISE 'deadlock' USING ERRCODE = '40P01'; END $$"))
+        plain(connection)
+
+    monkeypatch.setattr(migrate, "_upgrade", deadlocks)
+    assert await upgrade(database) == (None, newest())
+    assert tries == 2
+    await database.close()
+
+
 async def test_a_slow_migration_is_waited_for(
     empty_postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
