@@ -193,7 +193,6 @@ class App:
     async def health(self) -> Mapping[str, Any]:
         """Details for people; nothing in it is secret."""
         now = self.clock.now()
-        silent = self.lookout.silent
         slack = self.slack.health if self.slack is not None else None
         metrics.slack_up.set(1 if slack is not None and slack.state == "up" else 0)
         return {
@@ -201,13 +200,20 @@ class App:
             "now": now.isoformat(),
             "database": "sqlite" if self.database.is_sqlite else "postgresql",
             "slack": {"state": slack.state.value, "since": slack.since.isoformat()} if slack else None,
-            "workers": "working" if silent is None else f"none has ticked for {silent.total_seconds():.0f} s",
+            "workers": _at_work(self.lookout),
             "retired": self.lookout.retired or None,
             "seconds_since_tick": self.watch.pulse.ages(),
             "silent": self.watch.pulse.silent(),
             "unready": self.watch.unready(),
             "providers_down": sorted(self.pipeline.breakers.opened(now)),
         }
+
+
+def _at_work(lookout: Lookout) -> str:
+    if lookout.blind:
+        return "unknown: the database does not answer"
+    silent = lookout.silent
+    return "working" if silent is None else f"none has ticked for {silent.total_seconds():.0f} s"
 
 
 async def _each(*steps: Callable[[], Awaitable[None]]) -> None:

@@ -56,7 +56,7 @@ class Lookout:
         self._task: asyncio.Task[None] | None = None
         self._seen: datetime | None = None  # the last tick, by the clock of the worker that left it
         self._moved_at = monotonic()  # when that was another one
-        self._blind = False  # the last look failed
+        self.blind = False  # the last look failed
         self._left_at: float | None = None  # when this process left a tick
         self.ticked_at = monotonic()
         self.retired = ""  # why this process does nothing any more
@@ -73,16 +73,16 @@ class Lookout:
     @property
     def silent(self) -> timedelta | None:
         """For how long no worker anywhere has ticked, if that is too long and we could look."""
-        if self._blind:
+        if self.blind:
             return None
         # Why by our own clock: clocks of hosts differ, and a tick is a tick whatever time it names.
         quiet = timedelta(seconds=monotonic() - self._moved_at)
         return quiet if quiet > SILENT else None
 
     async def once(self) -> None:
-        waits_anew, self._blind = self._blind, True
+        waits_anew, self.blind = self.blind, True
         found, last = await self._look()
-        self._blind = False
+        self.blind = False
         if not found.allowed:
             await self._end(found)
             return

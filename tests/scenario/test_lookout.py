@@ -201,8 +201,11 @@ async def test_time_in_which_nobody_could_look_is_no_silence(
             await front.once()
         age(front, NOBODY)
         assert front.silent is None
+        pager.app.lookout = front
+        assert "unknown" in (await pager.app.health())["workers"]
     await front.once()
     assert front.silent is None
+    assert (await pager.app.health())["workers"] == "working"
     assert shouted(pager) == []
     age(front, NOBODY)
     await front.once()
