@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from engine.db import Tx
+import sqlalchemy as sa
+
+from engine.db import Database, Tx
 from engine.models import LaneName, Rank, Timer
+from engine.schema import timers as table
 from engine.store import timers
 from engine.store.timers import Place, beginnings
 
@@ -20,3 +23,10 @@ async def due(tx: Tx, lane: LaneName, now: datetime, limit: int, after: Timer | 
         )
     found, _ = await timers.near(tx, places, now, now, limit)
     return found[:limit]
+
+
+async def lease(database: Database, subject: int) -> datetime | None:
+    """Until when somebody holds the one timer of this subject."""
+    async with database.snapshot() as tx:
+        rows = await tx.execute(sa.select(table.c.lease_until).where(table.c.subject_id == subject))
+        return rows.scalar_one()  # type: ignore[no-any-return]  # SQLAlchemy knows the type, mypy does not

@@ -149,9 +149,18 @@ class TimerModel(RuleBasedStateMachine):
     @invariant()
     def the_store_is_the_model(self) -> None:
         assert {
-            subject: Row(timer.due_at, timer.rev, timer.attempt, timer.lease_until)
+            subject: Row(timer.due_at, timer.rev, timer.attempt, self.leases()[timer.id])
             for subject, timer in self.stored().items()
         } == self.model
+
+    def leases(self) -> dict[int, datetime | None]:
+        async def read() -> dict[int, datetime | None]:
+            async with self.database.snapshot() as tx:
+                rows = await tx.execute(sa.select(schema.timers.c.id, schema.timers.c.lease_until))
+                return {row.id: row.lease_until for row in rows}
+
+        found: dict[int, datetime | None] = type(self).run(read())
+        return found
 
 
 def test_the_store_does_what_a_dictionary_does(any_database_url: str) -> None:
