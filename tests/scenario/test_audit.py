@@ -124,8 +124,8 @@ async def test_a_repair_raises_nobody_in_rank(pager: Pager) -> None:
     pager._collect().clear()
     await broken(
         pager,
-        sa.update(schema.deliveries).where(schema.deliveries.c.kind == "ops").values(status="queued"),
         sa.delete(schema.timers).where(schema.timers.c.kind == "deliver"),
+        sa.update(schema.deliveries).where(schema.deliveries.c.kind == "ops").values(status="queued"),
     )
     pager.clock.move(seconds=11)
     await pager.app.sweeps.audit.run()
@@ -150,10 +150,10 @@ async def test_an_incident_that_cannot_be_read_keeps_no_other_from_its_repair(pa
     numbers = schema.incidents.c.number
     await broken(
         pager,
-        sa.delete(schema.timers).where(schema.timers.c.kind == "escalate"),
         sa.update(schema.incidents)
         .where(numbers == 1)
         .values(acknowledged_name="ann", acknowledged_via="a newer way"),
+        sa.delete(schema.timers).where(schema.timers.c.kind == "escalate"),
     )
     assert await run(pager) == {"incident_without_timer"}
     said = {text for text, _ in await alarms(pager)}
