@@ -146,7 +146,7 @@ async def test_a_clock_set_back_makes_no_long_sleep(pager: Pager) -> None:
     pager.expect_page("alice")
     await pager.advance(seconds=58)
     horizon, lanes = pager.app.worker.horizon, pager.app.worker.lanes
-    await horizon._read(beginnings([lane.name for lane in lanes]), 10)
+    await horizon._read(beginnings([lane.name for lane in lanes]))
     assert any(lane._known.next_due for lane in lanes), "the SMS that is due in two seconds"
     pager.clock.move(hours=-1)
     for loop in (horizon, *lanes):
