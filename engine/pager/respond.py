@@ -184,13 +184,14 @@ class Responder:
             await self._note_second(tx, incident, command, actor, now)
         if not decision.changed and not decision.effects:
             return False, decision.reason, Applied()
-        if decision.changed:
-            await set_out(tx, known, [(incident, policy)], now)
         paged = any(isinstance(effect, (PageLevel, PageFallback)) for effect in decision.effects)
         remarks = tuple(resolver.remarks) if paged else ()
         chain = resolver.chain(policy)
         change = Change(incident, decision, kind, actor, chain, remarks, quiet=not decision.changed)
-        return decision.changed, decision.reason, await apply(tx, ORG, [change], known, now)
+        applied = await apply(tx, ORG, [change], known, now)
+        if decision.changed:
+            await set_out(tx, known, [(incident, policy)], now)  # after it: alerts are locked before timers
+        return decision.changed, decision.reason, applied
 
     async def _note_second(
         self, tx: Tx, incident: Incident, command: Command, actor: Actor, now: datetime
