@@ -384,12 +384,3 @@ async def incidents_texted_to(tx: Tx, org_id: int, address_hash: str) -> list[in
         .order_by(incidents.c.id.desc())
     )
     return list(rows.scalars())
-
-
-async def count_by_status(tx: Tx, org_id: int) -> dict[str, int]:
-    rows = await tx.execute(
-        sa.select(deliveries.c.status, sa.func.count().label("count_"))
-        .where(deliveries.c.org_id == org_id)
-        .group_by(deliveries.c.status)
-    )
-    return {row.status: row.count_ for row in rows}

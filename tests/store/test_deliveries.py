@@ -210,7 +210,6 @@ async def test_every_statement_works_a_dozen_times_on_one_connection(any_databas
             assert gone == [other]
             assert len(await deliveries.revive(tx, ORG, incident, n)) == 1
             await deliveries.incidents_texted_to(tx, ORG, "hash")
-            await deliveries.count_by_status(tx, ORG)
             card = await cards.ensure(tx, ORG, incident, "#a", None, START)
             await cards.placed(tx, card, "C1", f"{n}", START)
             await cards.shown(tx, card, START)
