@@ -26,6 +26,7 @@ from tests.soak.checks import Report, check, read, unfinished
 from tests.soak.processes import Fleet, Process, environment
 from tests.soak.provider import Provider
 from tests.soak.senders import Senders
+from tests.soak.tracebacks import tracebacks
 
 SECRET: Final = "a secret for tests only"
 SERVICES: Final = 40
@@ -97,7 +98,7 @@ async def soak(url: str, directory: Path, plan: Plan, say: Callable[[str], None]
     await database.close()
     report.broken += [f"a process ended with {code}" for code in codes if code]
     for process in fleet.processes:
-        report.broken += [f"{process.log.name}: a traceback"] * ("Traceback" in process.log.read_text())
+        report.broken += tracebacks(process.log)
     return report
 
 
