@@ -251,13 +251,14 @@ def _postgresql_engines(url: str, pool_size: int) -> tuple[AsyncEngine, AsyncEng
             "server_settings": {**settings, "default_transaction_read_only": "on"},
         },
     )
-    _ping_what_was_idle(reader)
+    _try_before_use(reader)
     return writer, reader
 
 
-def _ping_what_was_idle(engine: AsyncEngine) -> None:
-    """What a reader asks is not run again, so a connection that may have died is tried first. Why not
-    each time: a ping is three round trips, as much as most of what is asked."""
+def _try_before_use(engine: AsyncEngine) -> None:
+    """What a reader asks is not run again, so a connection that was closed is known by the driver, and
+    one that may have died in silence is tried. Why not each time: a ping is three round trips, as much
+    as most of what is asked."""
     sync = engine.sync_engine
 
     @event.listens_for(sync, "checkin")
@@ -266,12 +267,14 @@ def _ping_what_was_idle(engine: AsyncEngine) -> None:
 
     @event.listens_for(sync, "checkout")
     def take(connection: Any, record: Any, _proxy: Any) -> None:
+        if record.driver_connection.is_closed():
+            raise sa.exc.DisconnectionError  # then the pool makes a new one of it
         if monotonic() - record.info.get("used_at", monotonic()) < IDLE.total_seconds():
             return
         try:
             sync.dialect.do_ping(connection)
         except sync.dialect.loaded_dbapi.Error as error:
-            raise sa.exc.DisconnectionError from error  # then the pool gives another
+            raise sa.exc.DisconnectionError from error
 
 
 @asynccontextmanager

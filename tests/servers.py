@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 import uuid
@@ -9,9 +10,12 @@ import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import asyncpg
+from sqlalchemy import event
 from sqlalchemy.engine import make_url
+from sqlalchemy.pool import Pool
 
 
 @contextmanager
@@ -70,3 +74,31 @@ async def connected(server: str) -> AsyncIterator[asyncpg.Connection]:
         yield connection
     finally:
         await connection.close()
+
+
+class Connections:
+    """Those that pools of this process open to PostgreSQL while this block lasts."""
+
+    def __init__(self) -> None:
+        self._opened: list[asyncpg.Connection] = []
+
+    def __enter__(self) -> Connections:
+        event.listen(Pool, "connect", self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        event.remove(Pool, "connect", self._note)
+
+    def _note(self, _connection: Any, record: Any) -> None:
+        self._opened.append(record.driver_connection)
+
+    async def cut(self, server: str) -> int:
+        """The server ends them, and this process has heard of it. Returns how many there were."""
+        there = {one: asyncio.Event() for one in self._opened if not one.is_closed()}
+        for one, ended in there.items():
+            one.add_termination_listener(lambda _, ended=ended: ended.set())
+        end = [f"SELECT pg_terminate_backend({one.get_server_pid()})" for one in there]
+        await run_on_server(server, *end)
+        async with asyncio.timeout(10):
+            await asyncio.gather(*(ended.wait() for ended in there.values()))
+        return len(there)

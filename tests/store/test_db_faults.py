@@ -18,7 +18,9 @@ from engine.errors import Unavailable
 from engine.models import ORG
 from engine.store import counts
 from tests.fakes import START
-from tests.servers import run_on_server
+from tests.servers import Connections, run_on_server
+
+READERS = 5  # as many as the pool keeps
 
 
 @pytest.fixture
@@ -175,4 +177,26 @@ async def test_a_reader_that_was_idle_is_tried_before_it_is_asked(
     name = make_url(postgresql.url).database
     await run_on_server(postgresql_server, cut.format(name))
     assert await remembered(postgresql) == []
+    await postgresql.close()
+
+
+async def test_readers_that_were_cut_just_after_their_use_are_not_asked(
+    postgresql: Database, postgresql_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All connections of the pool at once, used a moment ago: every question is asked on a new one (B116)."""
+    monkeypatch.setattr(db, "IDLE", timedelta(hours=1))
+    all_read = asyncio.Barrier(READERS)
+
+    async def read() -> list[str]:
+        async with postgresql.snapshot() as tx:
+            found = sorted(await tx.scalars(sa.select(schema.inbound.c.external_id)))
+            await all_read.wait()  # so each has a connection of its own
+            return found
+
+    with Connections() as connections:
+        for cut in (READERS, READERS, 0):
+            async with asyncio.timeout(10):
+                assert await asyncio.gather(*(read() for _ in range(READERS))) == [[]] * READERS
+            if cut:
+                assert await connections.cut(postgresql_server) == cut
     await postgresql.close()

@@ -27,7 +27,7 @@ from engine.schema import contact_methods, deliveries
 from engine.store import directory, keys, people, services
 from engine.vault import Vault, hash_key
 from tests.fakes import START, FakeClock
-from tests.servers import run_on_server
+from tests.servers import Connections, run_on_server
 from tests.web.conftest import AUTH_TOKEN, KEY, PHONE, PUBLIC_URL, TOKEN, Client, World
 from tests.web.fakes import ANA, SERVICE
 from tests.web.test_ingest import BEARER, PAYLOADS, SINGLE
@@ -358,12 +358,11 @@ async def test_a_restart_of_postgresql_costs_no_alert(
     """Every connection is cut between two requests: the second is stored like the first (F-15, B116)."""
     database = Database(postgresql_url)
     parts = wired(database, clock)
-    await fill(database, parts.vault)
-    whole = Whole(parts, await serve(parts))
-    await whole.send("01")
-    name = sa.make_url(postgresql_url).database
-    cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"  # noqa: S608  # ours
-    await run_on_server(postgresql_server, cut)
+    with Connections() as connections:
+        await fill(database, parts.vault)
+        whole = Whole(parts, await serve(parts))
+        await whole.send("01")
+        await connections.cut(postgresql_server)
     await whole.send("02")
     assert {item["event_count"] for item in await whole.incidents()} == {1, 4}
     await database.close()
