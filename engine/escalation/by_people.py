@@ -87,8 +87,8 @@ def escalate_now(fate: Fate, command: EscalateNow, now: datetime, ladder: Ladder
     # Why not held any more: a person wants somebody to hear of it, window or not.
     fate = replace(fate, urgency=heard(fate.urgency), held_until=None)
     if fate.status is IncidentStatus.TRIGGERED:
-        new, effects, reason = climb(fate, ladder, now, forced=True)
-        return to(new, f"{why}: {reason}", Disarm(), *effects)
+        changed, effects, reason = climb(fate, ladder, now, forced=True)
+        return to(fate, f"{why}: {reason}", Disarm(), *effects, **changed)
     after = fate.level + 1 if fate.level >= 0 and fate.level_started_at is not None else 0
     return new_round(fate, now, why, level=after if after < len(ladder.rungs) else 0)
 

@@ -38,8 +38,8 @@ def timeout(fate: Fate, _: Timeout, now: datetime, ladder: Ladder) -> Decision:
         return same(fate, "its urgency is none: nobody is paged")
     if fate.held_until is not None:
         return new_round(fate, now, "the maintenance window is over")
-    new, effects, reason = climb(fate, ladder, now)
-    return to(new, reason, *effects)
+    changed, effects, reason = climb(fate, ladder, now)
+    return to(fate, reason, *effects, **changed)
 
 
 def exhaust(fate: Fate, _: Exhaust, now: datetime, _ladder: Ladder) -> Decision:
@@ -86,7 +86,8 @@ def stuck(fate: Fate, _: Stuck, now: datetime, _ladder: Ladder) -> Decision:
     reason = "its timer could not be worked"
     if fate.status is IncidentStatus.ACKNOWLEDGED:
         again = new_round(fate, now, reason).fate
-        new, effects, _said = fallback(again, now)
+        changed, effects, _said = fallback(again, now)
+        new = replace(again, **changed)
         return Decision(new, f"{reason}: paging the fallback", (Disarm(), *effects), changed=True)
-    new, effects, _said = fallback(fate, now)
-    return to(new, f"{reason}: paging the fallback", Disarm(), *effects)
+    changed, effects, _said = fallback(fate, now)
+    return to(fate, f"{reason}: paging the fallback", Disarm(), *effects, **changed)

@@ -5,9 +5,9 @@ Never reads the clock or the database: the ladder comes in resolved at `now`.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from engine.directory import OnExhaustion
 from engine.escalation.fate import (
@@ -25,13 +25,13 @@ from engine.models import TimerKind
 
 GRACE: Final = timedelta(minutes=5)  # between the end of the ladder and `unanswered`
 
-Step = tuple[Fate, tuple[Effect, ...], str]
+Changed = Mapping[str, Any]  # fields of the fate, and what they are from now on
+Step = tuple[Changed, tuple[Effect, ...], str]
 
 
 def climb(fate: Fate, ladder: Ladder, now: datetime, *, forced: bool = False) -> Step:
     """Page the next level that holds somebody. `forced`: a human asked, so passes have no end."""
-    level = _next_level(fate, ladder)
-    step = _page_from(fate, level, ladder, now)
+    step = _page_from(_next_level(fate, ladder), ladder, now, reached=fate.reached)
     if step is not None:
         return step
     return _end_of_pass(fate, ladder, now, forced=forced)
@@ -46,11 +46,11 @@ def _next_level(fate: Fate, ladder: Ladder) -> int:
     return fate.level + 1
 
 
-def _page_from(fate: Fate, level: int, ladder: Ladder, now: datetime) -> Step | None:
+def _page_from(level: int, ladder: Ladder, now: datetime, *, reached: bool) -> Step | None:
     for index in range(level, len(ladder.rungs)):
         rung = _rung(ladder, index)
         if rung is not None and (rung.people or rung.channels):
-            return _page(fate, index, rung, now)
+            return _page(index, rung, now, reached=reached)
     return None
 
 
@@ -58,16 +58,19 @@ def _rung(ladder: Ladder, level: int) -> Rung | None:
     return ladder.reassigned if level == REASSIGNED else ladder.rungs[level]
 
 
-def _page(fate: Fate, level: int, rung: Rung, now: datetime) -> Step:
-    new = replace(
-        fate, level=level, level_started_at=now, reached=fate.reached or bool(rung.people), held_until=None
-    )
+def _page(level: int, rung: Rung, now: datetime, *, reached: bool) -> Step:
+    changed = {
+        "level": level,
+        "level_started_at": now,
+        "reached": reached or bool(rung.people),
+        "held_until": None,
+    }
     effects: tuple[Effect, ...] = (
         PageLevel(level, rung.people, rung.channels),
         Arm(TimerKind.ESCALATE, now + rung.timeout),
     )
     name = "the person it was assigned to" if level == REASSIGNED else f"level {level + 1}"
-    return new, effects, f"paging {name}"
+    return changed, effects, f"paging {name}"
 
 
 def _end_of_pass(fate: Fate, ladder: Ladder, now: datetime, *, forced: bool) -> Step:
@@ -77,14 +80,15 @@ def _end_of_pass(fate: Fate, ladder: Ladder, now: datetime, *, forced: bool) -> 
         return fallback(fate, now)
     goes_on = fate.pass_ < ladder.repeat or ladder.on_exhaustion is OnExhaustion.REPEAT or forced
     if not goes_on:
-        return fate, (Arm(TimerKind.EXHAUST, now + GRACE),), "the ladder is at its end"
-    again = replace(fate, pass_=fate.pass_ + 1, level=0, level_started_at=None, reached=False)
-    return _page_from(again, 0, ladder, now) or fallback(again, now)
+        return {}, (Arm(TimerKind.EXHAUST, now + GRACE),), "the ladder is at its end"
+    again = {"pass_": fate.pass_ + 1, "level": 0, "level_started_at": None, "reached": False}
+    changed, effects, reason = _page_from(0, ladder, now, reached=False) or fallback(fate, now)
+    return {**again, **changed}, effects, reason
 
 
 def fallback(fate: Fate, now: datetime) -> Step:
     """Nobody was found in a whole pass: whoever is in the fallback chain is paged at once."""
     links = fate.links + 1
-    new = replace(fate, level=FALLBACK, level_started_at=now, links=links, held_until=None)
+    changed = {"level": FALLBACK, "level_started_at": now, "links": links, "held_until": None}
     effects = (PageFallback(links), Arm(TimerKind.EXHAUST, now + GRACE))
-    return new, effects, "nobody is on call on any level: paging the fallback"
+    return changed, effects, "nobody is on call on any level: paging the fallback"
