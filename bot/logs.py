@@ -8,11 +8,14 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from asyncio import CancelledError
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, Final
 
 import structlog
+
+from engine.errors import Unavailable
 
 NAMES: Final = re.compile(
     r"token|secret|passw|authorization|auth_key|api_key|routing_key|^key$|cookie|signature|address$|phone",
@@ -48,6 +51,7 @@ def set_up_logs(*, json: bool | None = None, path: Path | None = None, level: in
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        *([shorten] if level > logging.DEBUG else []),
         structlog.processors.format_exc_info,
         redact,
     ]
@@ -76,6 +80,23 @@ def set_up_logs(*, json: bool | None = None, path: Path | None = None, level: in
         ("alembic", logging.WARNING),
     ):
         logging.getLogger(name).setLevel(max(level, least))
+
+
+def shorten(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """That the database is away, or that we are told to stop, is a line, whoever logs it: a traceback of
+    each loop that meets it would tell nothing."""
+    error = _error_of(event)
+    if isinstance(error, Unavailable | CancelledError):
+        del event["exc_info"]
+        event.setdefault("error", type(error.__cause__ or error).__name__)
+    return event
+
+
+def _error_of(event: Mapping[str, Any]) -> BaseException | None:
+    given = event.get("exc_info")
+    if isinstance(given, BaseException):
+        return given
+    return given[1] if isinstance(given, tuple) else sys.exc_info()[1] if given else None
 
 
 def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

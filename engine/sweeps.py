@@ -6,6 +6,7 @@ ticks when it succeeded, so that one which stopped, or always fails, is noticed.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, timedelta
@@ -13,12 +14,12 @@ from functools import partial
 from typing import Any, Final
 
 import structlog
-from apscheduler.events import EVENT_JOB_ERROR, JobExecutionEvent
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from engine.audit import Audit
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
+from engine.errors import Unavailable
 from engine.heartbeat import Heartbeat
 from engine.models import ORG, Rank, TimerKind
 from engine.nudge import Nudge
@@ -66,13 +67,13 @@ class Sweeps:
         self._heartbeat = Heartbeat(database, pulse, heartbeat_url) if heartbeat_url else None
         self.audit = Audit(database, clock, nudge)
         self._scheduler: Any = None
+        self._unavailable: set[str] = set()  # sweeps that the database failed, the last time
 
     def start(self) -> None:
         """Begin, and expect a tick of each sweep and of each lane of the worker."""
         self._scheduler = AsyncIOScheduler(
             timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": 30}
         )
-        self._scheduler.add_listener(_failed, EVENT_JOB_ERROR)
         for lane in self._worker.lanes:
             self._pulse.expect(lane.name.value, partial(_ticked_at, lane))
         self._pulse.expect("horizon", lambda: self._worker.horizon.ticked_at)
@@ -95,8 +96,21 @@ class Sweeps:
         return sweeps
 
     async def _round(self, sweep: Sweep) -> None:
-        await sweep.once()
-        self._pulse.tick(sweep.name)
+        # Why nothing is raised: the scheduler logs whatever is with its traceback, in each round of an
+        # outage, and also that it cancelled us itself.
+        try:
+            await sweep.once()
+        except asyncio.CancelledError:
+            return
+        except Unavailable:
+            if sweep.name not in self._unavailable:
+                log.warning("sweep.unavailable", sweep=sweep.name)
+            self._unavailable.add(sweep.name)
+        except Exception:
+            log.exception("sweep.failed", sweep=sweep.name)
+        else:
+            self._unavailable.discard(sweep.name)
+            self._pulse.tick(sweep.name)
 
     def stop(self) -> None:
         if self._scheduler is not None:
@@ -123,7 +137,3 @@ class Sweeps:
 
 def _ticked_at(lane: Lane) -> float:
     return lane.ticked_at
-
-
-def _failed(event: JobExecutionEvent) -> None:
-    log.error("sweep.failed", job=event.job_id, error=type(event.exception).__name__)

@@ -7,9 +7,11 @@ from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
+from structlog.testing import capture_logs
 
 from engine import pulse, schema, sweeps
 from engine.clock import monotonic
+from engine.errors import Unavailable
 from engine.models import ORG
 from engine.store import cards, journal
 from engine.sweeps import Sweeps
@@ -71,3 +73,56 @@ async def test_sweeps_run_by_themselves(pager: Pager, monkeypatch: pytest.Monkey
     monkeypatch.setattr(pulse, "monotonic", lambda: began + 10_900)
     lanes = {lane.name.value for lane in pager.app.worker.lanes}
     assert {"refresh_cards", "audit", "watch_loops", "forget"} | lanes <= set(heard.silent())
+
+
+@pytest.mark.parametrize(("error", "event"), [(Unavailable, "sweep.unavailable"), (KeyError, "sweep.failed")])
+async def test_a_sweep_that_fails_is_said_in_our_words(
+    pager: Pager,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
+    event: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """While the database is away it is one line, however many rounds that takes, and never a traceback."""
+    monkeypatch.setattr(sweeps, "CARD_AGE", timedelta(milliseconds=20))
+    rounds, thrice = [], asyncio.Event()
+
+    async def fail(_: Sweeps) -> int:
+        rounds.append(1)
+        if len(rounds) > 2:
+            thrice.set()
+        raise error
+
+    monkeypatch.setattr(Sweeps, "refresh_cards", fail)
+    with capture_logs() as logs:
+        pager.app.sweeps.start()
+        await asyncio.wait_for(thrice.wait(), 10)
+        pager.app.sweeps.stop()
+    said = [entry["event"] for entry in logs if entry.get("sweep") == "refresh_cards"]
+    assert set(said) == {event}
+    assert (len(said) == 1) is (error is Unavailable)
+    assert not [record for record in caplog.records if record.name.startswith("apscheduler")]
+
+
+async def test_a_sweep_that_is_told_to_stop_says_nothing(
+    pager: Pager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Told to stop in the middle of a sweep, the process ends it without a line."""
+    monkeypatch.setattr(sweeps, "CARD_AGE", timedelta(milliseconds=20))
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def hang(_: Sweeps) -> int:
+        began.set()
+        try:
+            return await asyncio.Future()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(Sweeps, "refresh_cards", hang)
+    with capture_logs() as logs:
+        pager.app.sweeps.start()
+        await asyncio.wait_for(began.wait(), 10)
+        pager.app.sweeps.stop()
+        await asyncio.wait_for(ended.wait(), 10)
+    assert not [entry for entry in logs if entry.get("sweep")]
+    assert not [record for record in caplog.records if record.name.startswith("apscheduler")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -11,6 +12,7 @@ import pytest
 import structlog
 
 from bot.logs import HIDDEN, redact_text, set_up_logs
+from engine.errors import Unavailable
 
 PLANTED = [
     "xoxb-123-hunter2",
@@ -108,3 +110,52 @@ def test_a_line_is_one_json_object_with_its_fields(capfd: pytest.CaptureFixture[
         "logger": "pager",
         "level": "info",
     }
+
+
+def fail(error: Exception, cause: Exception | None = None) -> None:
+    raise error from cause
+
+
+@pytest.mark.usefixtures("_logs")
+def test_an_outage_of_the_database_is_a_line_whoever_logs_it(capfd: pytest.CaptureFixture[str]) -> None:
+    """By our log or by a library's, with the kind of its cause and without a traceback."""
+    set_up_logs()
+    try:
+        fail(Unavailable(), TimeoutError())
+    except Unavailable as error:
+        structlog.get_logger("pager").exception("loop.failed")
+        structlog.get_logger("pager").error("loop.failed", exc_info=error)
+        logging.getLogger("library").exception("a job failed")
+        logging.getLogger("library").warning("a job failed", exc_info=error)
+    events = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert [event["event"] for event in events] == ["loop.failed"] * 2 + ["a job failed"] * 2
+    assert {event["error"] for event in events} == {"TimeoutError"}
+    assert not any("exception" in event for event in events)
+
+
+@pytest.mark.usefixtures("_logs")
+def test_being_told_to_stop_is_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+    """A library that logs its own cancellation as an error does so without a traceback."""
+    set_up_logs()
+    try:
+        raise CancelledError
+    except CancelledError:
+        logging.getLogger("library").exception("an error while closing")
+    (line,) = capfd.readouterr().err.splitlines()
+    assert json.loads(line)["error"] == "CancelledError"
+    assert "exception" not in json.loads(line)
+
+
+@pytest.mark.parametrize(("error", "level"), [(KeyError(), logging.INFO), (Unavailable(), logging.DEBUG)])
+@pytest.mark.usefixtures("_logs")
+def test_what_nobody_expected_shows_where(
+    capfd: pytest.CaptureFixture[str], error: Exception, level: int
+) -> None:
+    """Any other error is logged with its traceback, and to whoever debugs an outage is too."""
+    set_up_logs(level=level)
+    try:
+        fail(error)
+    except type(error):
+        structlog.get_logger("pager").exception("loop.failed")
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "in fail" in json.loads(line)["exception"]
