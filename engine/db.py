@@ -11,7 +11,7 @@ import asyncio
 import json
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from enum import IntEnum
@@ -43,6 +43,8 @@ STATEMENT_TIMEOUT: Final = timedelta(seconds=10)
 IDLE_TIMEOUT: Final = timedelta(seconds=10)  # a cancelled worker must not keep its row locks
 SQLITE_BUSY: Final = timedelta(seconds=5)  # then the sender is told 503 rather than kept waiting
 UNIT_TRIES: Final = 3
+PEOPLE: Final = {"pool_size": 5, "max_overflow": 5}  # connections for what people read, however slowly
+PAGER: Final = {"pool_size": 3, "max_overflow": 2}  # and for what must be read to page somebody
 IDLE: Final = timedelta(milliseconds=500)  # a connection that was used within it is taken for alive
 
 # SQLSTATE codes. The unit is run again: serialization failure, deadlock, statement timeout, connection lost.
@@ -66,15 +68,16 @@ class Writer(IntEnum):
 
 
 class Database:
-    """Transactions on one URL. `write` runs a unit of work, `snapshot` reads without waiting for writers."""
+    """Transactions on one URL. `write` runs a unit of work, `snapshot` reads without waiting for writers,
+    and `look` does so without waiting for readers either."""
 
     def __init__(self, url: str, *, pool_size: int = 10) -> None:
         self.url = async_url(url)
         self.is_sqlite = self.url.startswith("sqlite")
         if self.is_sqlite:
-            self._writer, self._reader = _sqlite_engines(self.url)
+            self._writer, self._reader, self._looker = _sqlite_engines(self.url)
         else:
-            self._writer, self._reader = _postgresql_engines(self.url, pool_size)
+            self._writer, self._reader, self._looker = _postgresql_engines(self.url, pool_size)
         # Why a turnstile: SQLite has one writer. Waiting in its busy handler is neither fair nor
         # ranked; waiting here lets an ack pass a storm.
         self._turnstile = Turnstile(len(Writer)) if self.is_sqlite else None
@@ -139,20 +142,28 @@ class Database:
             finally:
                 in_transaction.reset(token)
 
-    @asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[Tx]:
+    def snapshot(self) -> AbstractAsyncContextManager[Tx]:
         """A read-only transaction; a write in it fails."""
-        try:
-            async with self._reader.connect() as tx, tx.begin():
-                yield tx
-        except (DBAPIError, PoolTimeout, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            if is_transient(error):
-                raise Unavailable from error
-            raise
+        return _reading(self._reader)
+
+    def look(self) -> AbstractAsyncContextManager[Tx]:
+        """The same for a short read on the way to a page: ten slow questions of people do not delay it."""
+        return _reading(self._looker)
 
     async def close(self) -> None:
-        await self._reader.dispose()
-        await self._writer.dispose()
+        for engine in (self._looker, self._reader, self._writer):
+            await engine.dispose()
+
+
+@asynccontextmanager
+async def _reading(engine: AsyncEngine) -> AsyncIterator[Tx]:
+    try:
+        async with engine.connect() as tx, tx.begin():
+            yield tx
+    except (DBAPIError, PoolTimeout, OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        if is_transient(error):
+            raise Unavailable from error
+        raise
 
 
 async def finish(task: asyncio.Future[T]) -> T:
@@ -194,16 +205,20 @@ def without_tls(url: str) -> tuple[str, dict[str, Any]]:
     return plain.render_as_string(hide_password=False), {"ssl": mode} if mode else {}
 
 
-def _sqlite_engines(url: str) -> tuple[AsyncEngine, AsyncEngine]:
+Engines = tuple[AsyncEngine, AsyncEngine, AsyncEngine]  # to write, for people who read, for the pager
+
+
+def _sqlite_engines(url: str) -> Engines:
     path = make_url(url).database
     if not path or path == ":memory:":
         raise ValueError("an in-memory SQLite database would forget every alert: name a file")
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     writer = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=SQLITE_BUSY.total_seconds())
-    reader = create_async_engine(url, pool_size=4, max_overflow=4)
+    reader, looker = (create_async_engine(url, **pool) for pool in (PEOPLE, PAGER))
     _set_up_sqlite(writer, "BEGIN IMMEDIATE", query_only=False)
-    _set_up_sqlite(reader, "BEGIN", query_only=True)
-    return writer, reader
+    for engine in (reader, looker):
+        _set_up_sqlite(engine, "BEGIN", query_only=True)
+    return writer, reader, looker
 
 
 def _set_up_sqlite(engine: AsyncEngine, begin: str, *, query_only: bool) -> None:
@@ -226,7 +241,7 @@ def _set_up_sqlite(engine: AsyncEngine, begin: str, *, query_only: bool) -> None
         connection.exec_driver_sql(begin)
 
 
-def _postgresql_engines(url: str, pool_size: int) -> tuple[AsyncEngine, AsyncEngine]:
+def _postgresql_engines(url: str, pool_size: int) -> Engines:
     settings = {
         "lock_timeout": str(LOCK_TIMEOUT // timedelta(milliseconds=1)),
         "statement_timeout": str(STATEMENT_TIMEOUT // timedelta(milliseconds=1)),
@@ -242,17 +257,11 @@ def _postgresql_engines(url: str, pool_size: int) -> tuple[AsyncEngine, AsyncEng
     }
     # Why no ping: a unit that meets a dead connection is run again on a new one.
     writer = create_async_engine(url, pool_size=pool_size, max_overflow=0, connect_args=arguments)
-    reader = create_async_engine(
-        url,
-        pool_size=5,
-        max_overflow=5,
-        connect_args={
-            **arguments,
-            "server_settings": {**settings, "default_transaction_read_only": "on"},
-        },
-    )
-    _try_before_use(reader)
-    return writer, reader
+    read_only = {**arguments, "server_settings": {**settings, "default_transaction_read_only": "on"}}
+    reader, looker = (create_async_engine(url, connect_args=read_only, **pool) for pool in (PEOPLE, PAGER))
+    for engine in (reader, looker):
+        _try_before_use(engine)
+    return writer, reader, looker
 
 
 def _try_before_use(engine: AsyncEngine) -> None:

@@ -162,7 +162,7 @@ class Horizon:
         now = self._clock.now()
         for known in self.lanes.values():
             known.look_begins()
-        async with self._database.snapshot() as tx:
+        async with self._database.look() as tx:
             found, unread = await timers.near(tx, places, now, now + AHEAD, SLICE)
         for timer in found:
             self.lanes[LANE_OF[timer.kind]].learn(timer)

@@ -106,7 +106,7 @@ class Lane:
             now = self._clock.now()
             worked, unread = 0, beginnings([self.name])
             while unread and not self._stopping and self._room() > 0:
-                async with self._database.snapshot() as tx:
+                async with self._database.look() as tx:
                     # Why `unread`: what could not be taken is paged past, so that it does not hide the rest.
                     due, unread = await timers.near(tx, unread, now, now, self._room())
                 while due and (room := self._room()) > 0:

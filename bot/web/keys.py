@@ -60,7 +60,7 @@ class Keys:
 
     async def _ask(self, key_hash: str) -> Door:
         try:
-            async with self._database.snapshot() as tx:
+            async with self._database.look() as tx:
                 row = await directory.service_by_key_hash(tx, key_hash)
         finally:
             del self._asked[key_hash]

@@ -66,7 +66,7 @@ class Roster:
     async def directory(self) -> Directory:
         """What is true now; costs one small query while nothing changes."""
         now = self._clock.now()
-        async with self._database.snapshot() as tx:
+        async with self._database.look() as tx:
             if self._kept is not None:
                 read_at, kept = self._kept
                 fresh = timedelta() <= now - read_at < KEPT_FOR

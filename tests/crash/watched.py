@@ -60,7 +60,8 @@ class Watched(Database):
         super().__init__(url, pool_size=pool_size)
         self.trap: Trap | None = None
         self._watch(self._writer.sync_engine, Point.STATEMENT)
-        self._watch(self._reader.sync_engine, Point.READ)
+        for reader in (self._reader, self._looker):
+            self._watch(reader.sync_engine, Point.READ)
 
         @event.listens_for(self._writer.sync_engine, "commit")
         def commit(connection: sa.Connection) -> None:

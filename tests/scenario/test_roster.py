@@ -183,7 +183,7 @@ async def test_the_directory_is_read_again_only_when_it_moved(
     def count(_c: sa.Connection, _cu: object, statement: str, *_rest: object) -> None:
         statements.append(statement)
 
-    event.listen(database._reader.sync_engine, "before_cursor_execute", count)  # nothing public counts reads
+    event.listen(database._looker.sync_engine, "before_cursor_execute", count)  # nothing public counts reads
     assert await roster.directory() is first
     assert len([s for s in statements if s.lstrip().upper().startswith("SELECT")]) == 1
     await setup.enrol("U0DAN", "dan", "UTC")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from engine import db, horizon, worker
@@ -17,7 +18,7 @@ from engine.clock import SystemClock, monotonic
 from engine.db import Database
 from engine.errors import Unavailable
 from engine.horizon import Horizon
-from engine.models import ORG, DeliveryStatus, LaneName, Method, Timer, TimerKind
+from engine.models import ORG, Body, DeliveryStatus, LaneName, Method, Timer, TimerKind
 from engine.nudge import Nudge
 from engine.store import timers
 from engine.store.timers import Arming
@@ -314,6 +315,26 @@ async def test_what_nobody_can_take_hides_nothing(
         made.wake()
         await recorder.until_done()
     assert [timer.subject_id for timer, _ in recorder.worked] == [30]
+
+
+async def test_people_who_read_delay_no_page(any_database_url: str, clock: FakeClock) -> None:
+    """Every connection for people's reads is held: an alert is accepted, and somebody is paged for it."""
+    pager = await Pager(any_database_url, clock, LADDER).start()
+    service_id = await pager.service_id("checkout")
+    sms = pager.transports[Method.SMS] = gate(Method.SMS)
+    sms.opened.set()
+    await pager.restart()
+    await pager.app.worker.start()
+    async with AsyncExitStack() as held:
+        for _ in range(sum(db.PEOPLE.values())):
+            tx = await held.enter_async_context(pager.app.database.snapshot())
+            await tx.execute(sa.select(1))
+        async with asyncio.timeout(PATIENCE):
+            await pager.app.receiver.accept(ORG, service_id, Body("test", (fire(),)))
+            await sms.entered.wait()
+    await pager.app.worker.stop()
+    pager.expect_page("ann", "sms")
+    await pager.close()
 
 
 async def test_claims_are_few_at_a_time(database: Database) -> None:

@@ -20,7 +20,7 @@ from engine.store import counts
 from tests.fakes import START
 from tests.servers import Connections, run_on_server
 
-READERS = 5  # as many as the pool keeps
+READERS = db.PEOPLE["pool_size"]  # as many as are kept
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ async def test_missing_unknown_and_revoked_keys_get_the_same_answer(
 
 async def test_unknown_and_revoked_keys_do_the_same_work(world: World, client: Client) -> None:
     """Each is looked up every time; only keys that open something are remembered."""
-    asked = _count_snapshots(world)
+    asked = _count_looks(world)
     for key in ("mw_key_unknown", "mw_key_revoked", ""):
         before = len(asked)
         for _ in range(2):
@@ -110,7 +110,7 @@ async def test_a_known_key_is_looked_up_once_and_stops_within_ten_seconds(
     """Repeats ask no database for the key; ten seconds after its revocation it opens nothing."""
     now = [100.0]
     monkeypatch.setattr("bot.web.keys.monotonic", lambda: now[0])
-    asked = _count_snapshots(world)
+    asked = _count_looks(world)
     for _ in range(3):
         assert (await client.post("/webhooks/alertmanager", data=SINGLE, headers=BEARER)).status == 202
     assert len(asked) == 1
@@ -120,15 +120,15 @@ async def test_a_known_key_is_looked_up_once_and_stops_within_ten_seconds(
     assert answer.status == 401
 
 
-def _count_snapshots(world: World) -> list[None]:
+def _count_looks(world: World) -> list[None]:
     asked: list[None] = []
-    snapshot = world.database.snapshot
+    look = world.database.look
 
     def counting() -> object:
         asked.append(None)
-        return snapshot()
+        return look()
 
-    world.database.snapshot = counting  # type: ignore[method-assign,assignment]  # counts and passes on
+    world.database.look = counting  # type: ignore[method-assign,assignment]  # counts and passes on
     return asked
 
 
