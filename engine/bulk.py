@@ -17,19 +17,24 @@ from sqlalchemy.sql.dml import ReturningInsert
 
 from engine.db import Tx
 
-__all__ = ["Insert", "ReturningInsert", "insert_many", "update_many"]
+__all__ = ["Columns", "Insert", "ReturningInsert", "insert_many", "update_many"]
 
 Row: TypeAlias = Mapping[str, Any]
 Insert: TypeAlias = postgresql.Insert | sqlite.Insert
 NOTHING: Final[Row] = {}
 Finish: TypeAlias = Callable[[Insert], sa.Insert | ReturningInsert[Any]]
+Columns: TypeAlias = Mapping[str, sa.ColumnElement[Any]]
+Change: TypeAlias = Callable[[Columns], Columns]
 
 ALWAYS: Final = sa.text("1 = 1")
-ESCAPED: Final = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 def _plain(insert: Insert) -> Insert:
     return insert
+
+
+def _as_given(new: Columns) -> Columns:
+    return new
 
 
 async def insert_many(
@@ -48,16 +53,22 @@ async def insert_many(
 
 
 async def update_many(
-    tx: Tx, table: sa.Table, rows: Sequence[Row], where: sa.ColumnElement[bool] | sa.TextClause = ALWAYS
+    tx: Tx,
+    table: sa.Table,
+    rows: Sequence[Row],
+    where: sa.ColumnElement[bool] | sa.TextClause = ALWAYS,
+    *,
+    by: tuple[str, ...] = ("id",),
+    change: Change = _as_given,
 ) -> int:
-    """Write the other columns of `rows` where `id` is theirs, and `where` holds (a constant of a
-    module); returns how many there were.
+    """Write the other columns of `rows` where those of `by` are theirs, and `where` holds (a constant
+    of a module); returns how many there were. No two rows are of the same `by`.
 
-    The caller holds the locks of these rows, or of the incident that owns them: they are updated in
-    no order.
+    `change` says what is written, from the new columns: a function of a module. The caller holds the
+    locks of these rows, or of the incident that owns them: they are updated in no order.
     """
     columns = tuple(rows[0])
-    statement = _update(tx.dialect.name, table, columns, where)
+    statement = _update(tx.dialect.name, table, columns, where, by, change)
     result = await tx.execute(statement, _bound(tx.dialect, table, columns, rows))
     return result.rowcount
 
@@ -76,11 +87,17 @@ def _insert(
 
 @lru_cache(maxsize=256)
 def _update(
-    dialect: str, table: sa.Table, columns: tuple[str, ...], where: sa.ColumnElement[bool] | sa.TextClause
+    dialect: str,
+    table: sa.Table,
+    columns: tuple[str, ...],
+    where: sa.ColumnElement[bool] | sa.TextClause,
+    by: tuple[str, ...],
+    change: Change,
 ) -> sa.Update:
     source = _source(dialect, table, columns)
-    changed = {name: source.c[name] for name in columns if name != "id"}
-    return sa.update(table).where(table.c.id == source.c.id, where).values(changed)
+    theirs = (table.c[name] == source.c[name] for name in by)
+    changed = change({name: source.c[name] for name in columns if name not in by})
+    return sa.update(table).where(*theirs, where).values(dict(changed))
 
 
 def _source(dialect: str, table: sa.Table, columns: tuple[str, ...]) -> sa.FromClause:
@@ -118,9 +135,14 @@ def _cells(dialect: sa.Dialect, column: sa.Column[Any], values: list[Any]) -> li
 
 def _array(values: list[Any]) -> str:
     """As PostgreSQL writes an array. Why not the driver's own: it asks of every value what it is."""
-    if any(isinstance(value, str) for value in values):
-        escaped = [None if value is None else value.translate(ESCAPED) for value in values]
-        items = ["NULL" if value is None else f'"{value}"' for value in escaped]
+    first = next((value for value in values if value is not None), None)
+    if isinstance(first, str):
+        items = ["NULL" if value is None else _quoted(value) for value in values]
     else:
         items = ["NULL" if value is None else str(value) for value in values]
     return f"{{{','.join(items)}}}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

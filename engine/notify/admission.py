@@ -11,8 +11,8 @@ from typing import Final
 
 from engine.db import Database, Tx
 from engine.models import ORG, Card, Delivery, Method, Timer
+from engine.notify.next_rule import pull_next_rules
 from engine.notify.pacing import Pace
-from engine.notify.record import pull_next_rule
 from engine.notify.verdict import LONG_WAIT, PAGES
 from engine.store import cards, deliveries, timers
 
@@ -28,7 +28,7 @@ class Admission:
 
     async def admit(self, due: Sequence[Timer], now: datetime) -> tuple[list[Timer], int]:
         """The timers whose deliveries may start, and how many were moved."""
-        async with self._database.snapshot() as tx:
+        async with self._database.look() as tx:
             found = await deliveries.read(tx, [timer.subject_id for timer in due])
             placing = await _waiting_for_card(tx, list(found.values()), now)
         admitted: list[Timer] = []
@@ -65,8 +65,7 @@ async def _put_off(
 ) -> None:
     """A page that has to wait for long goes by the person's next rule too."""
     await timers.move(tx, later)
-    for delivery in held_long:
-        await pull_next_rule(tx, delivery, now)
+    await pull_next_rules(tx, held_long, now)
 
 
 def _line(delivery: Delivery) -> str:

@@ -13,8 +13,9 @@ from typing import Final
 from engine.db import Tx
 from engine.escalation import still_wanted
 from engine.models import ORG, Card, Delivery, DeliveryStatus, IncidentView, Timer
-from engine.store import cards, deliveries, incidents, timers, views
-from engine.store.deliveries import Record
+from engine.store import attempts, cards, deliveries, incidents, timers, views
+from engine.store.attempts import Record
+from engine.store.incidents import Incident
 
 LEASE: Final = timedelta(seconds=30)
 OPEN: Final = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.SENDING})
@@ -61,28 +62,20 @@ async def begin(
     # Read again under the locks: an ack may have cancelled one of them while we waited.
     found = await deliveries.read(tx, [timer.subject_id for timer in claimed])
     left = [one.id for one in found.values() if one.status is DeliveryStatus.SENDING]
-    unknown = await deliveries.unknown(tx, ORG, left, now)
+    unknown = await attempts.close_unknown(tx, ORG, left, now)
+    reasons = {timer: _unwanted(found.get(timer.subject_id), held) for timer in claimed}
+    await _cancel(tx, {timer: why for timer, why in reasons.items() if why is not None}, found, held, now)
     wanted: list[tuple[Timer, Delivery]] = []
-    for timer in claimed:
-        delivery = found.get(timer.subject_id)
-        reason = _unwanted(delivery, held)
-        if delivery is not None and reason is None:
-            tried = delivery.attempts + unknown.get(delivery.id, 0)
-            wanted.append((timer, replace(delivery, attempts=tried)))
-        else:
-            incident = held.get(delivery.incident_id or 0) if delivery is not None else None
-            epoch = incident.fate.epoch if incident is not None and not incident.fate.open else None
-            await _cancel(tx, timer, delivery, reason or "", epoch, now)
-    numbers = await deliveries.begin(tx, ORG, [delivery.id for _, delivery in wanted], now)
+    for timer in (timer for timer, why in reasons.items() if why is None):
+        delivery = found[timer.subject_id]
+        tried = delivery.attempts + unknown.get(delivery.id, 0)
+        wanted.append((timer, replace(delivery, attempts=tried)))
+    numbers = await attempts.begin(tx, ORG, [delivery.id for _, delivery in wanted], now)
     begun = await _with_views(tx, wanted, numbers)
     return Beginning(begun, len(claimed) - len(begun), sum(unknown.values()), skipped)
 
 
-def _incident(delivery: Delivery | None) -> int | None:
-    return None if delivery is None else delivery.incident_id
-
-
-def _unwanted(delivery: Delivery | None, held: Mapping[int, incidents.Incident]) -> str | None:
+def _unwanted(delivery: Delivery | None, held: Mapping[int, Incident]) -> str | None:
     if delivery is None:
         return "it is gone"
     if delivery.status not in OPEN:
@@ -92,13 +85,22 @@ def _unwanted(delivery: Delivery | None, held: Mapping[int, incidents.Incident])
 
 
 async def _cancel(
-    tx: Tx, timer: Timer, delivery: Delivery | None, reason: str, epoch: int | None, now: datetime
+    tx: Tx,
+    unwanted: Mapping[Timer, str],
+    found: Mapping[int, Delivery],
+    held: Mapping[int, Incident],
+    now: datetime,
 ) -> None:
-    await timers.finish(tx, timer)
-    if delivery is not None and delivery.status in OPEN:
-        status = DeliveryStatus.CANCELLED
-        end = Record(delivery.id, 0, "cancelled", reason, status, counts=False, epoch=epoch)
-        await deliveries.record(tx, delivery.org_id, end, now)
+    await timers.finish_all(tx, [timer.id for timer in unwanted])
+    ends = []
+    for timer, reason in unwanted.items():
+        delivery = found.get(timer.subject_id)
+        if delivery is not None and delivery.status in OPEN:
+            incident = held.get(delivery.incident_id or 0)
+            epoch = incident.fate.epoch if incident is not None and not incident.fate.open else None
+            status = DeliveryStatus.CANCELLED
+            ends.append(Record(delivery.id, 0, "cancelled", reason, status, counts=False, epoch=epoch))
+    await attempts.record(tx, ORG, ends, now)
 
 
 async def _with_views(

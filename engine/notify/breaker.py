@@ -72,15 +72,6 @@ class Breakers:
         self._breakers[key] = breaker.probe(now)
         return True
 
-    def put_back(self, key: str) -> None:
-        """The page that `allows` let through is not sent after all: the half-open place is free."""
-        if key in self._breakers:
-            self._breakers[key] = replace(self._breakers[key], probed_at=None)
-
-    def open_until(self, key: str, now: datetime) -> datetime | None:
-        """Until when `key` is left alone; takes nothing."""
-        return self._breakers.get(key, self._fresh).open_until(now)
-
     def record(self, key: str, outcome: Outcome, now: datetime) -> None:
         breaker = self._breakers.get(key, self._fresh).record(outcome, now)
         if breaker == self._fresh:

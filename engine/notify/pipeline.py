@@ -34,9 +34,12 @@ from engine.models import (
 from engine.notify.admission import Admission
 from engine.notify.begin import LEASE, Begun, begin
 from engine.notify.breaker import Breakers, breaker_key
-from engine.notify.record import Ended, put_back, put_off, record
+from engine.notify.record import Ended
+from engine.notify.recorder import Recorder
 from engine.notify.route import NoRoute, Route, route
 from engine.notify.transport import Transport, Transports
+from engine.notify.unworkable import put_off
+from engine.notify.verdict import Unstarted
 from engine.nudge import Nudge
 
 log = structlog.get_logger(__name__)
@@ -48,7 +51,6 @@ TOGETHER: Final = 16  # sends that begin in one transaction when many are in fli
 LINGER: Final = timedelta(milliseconds=50)  # and how long the first of them waits for the others
 OVERDUE: Final = timedelta(seconds=1)  # then the incident's lock is waited for
 WAIT_FOR: Final = 3  # of them in one go: each wait holds up the lane
-RECORD_AGAIN: Final = (0.1, 0.5, 2.0)  # seconds
 
 
 class Pipeline:
@@ -74,6 +76,7 @@ class Pipeline:
         self._ops_channel = ops_channel
         self.breakers = Breakers()
         self._admission = Admission(database)
+        self._recorder = Recorder(database, clock)
         self._flying: set[asyncio.Task[None]] = set()
         self._began_at = monotonic()  # sends, the last time
 
@@ -144,38 +147,34 @@ class Pipeline:
 
     async def _fly(self, begun: Begun, known: Directory, committed: float) -> None:
         try:
-            if monotonic() - committed > START_WITHIN.total_seconds():
-                await self._database.write(lambda tx: put_back(tx, begun, self._clock.now()))
-            else:
-                ended = await self._send(begun, known)
-                await self._keep(ended, known)
-                if isinstance(ended.outcome, Sent):
-                    return  # what that armed (a card) can wait for the next look
+            late = monotonic() - committed > START_WITHIN.total_seconds()
+            ended = _ended(begun, Unstarted()) if late else await self._send(begun, known)
+            await self._record(ended, known)
+            if isinstance(ended.outcome, Sent):
+                return  # what that armed (a card) can wait for the next look
         except Unavailable:
             # The row stays `sending` until its lease ends; then it is taken up again and counted.
             log.warning("deliver.unrecorded", delivery=begun.delivery.id)
+        except LeaseLost:
+            log.warning("deliver.lease_lost", delivery=begun.delivery.id, attempt=begun.number)
         except Exception:
             log.exception("deliver.failed", delivery=begun.delivery.id)
         self._nudge()
 
-    async def _keep(self, ended: Ended, known: Directory) -> None:
-        """Record it, however long the database is away, while the lease lasts: what is not recorded
-        is sent again."""
-        for wait in RECORD_AGAIN:
-            try:
-                return await self._record(ended, known)
-            except Unavailable:
-                await asyncio.sleep(wait)
-        await self._record(ended, known)
+    async def _record(self, ended: Ended, known: Directory) -> None:
+        recorded = await self._recorder.record(ended, known)
+        delivery, sent = ended.delivery, recorded.sent
+        if sent is not None and recorded.too_late and delivery.method is Method.VOICE:
+            self.hang_up([(sent.provider, sent.ref, delivery.person_id)])
 
     async def _send(self, begun: Begun, known: Directory) -> Ended:
         delivery, view = begun.delivery, begun.view
         where = route(delivery, known, view.channel if view else None, self._ops_channel)
         if isinstance(where, NoRoute):
-            return Ended(begun, "", Rejected(where.reason, quiet=where.quiet))
+            return _ended(begun, Rejected(where.reason, quiet=where.quiet))
         if delivery.attempts >= MOST_ATTEMPTS:
             # Why: whatever ends the process each time it is sent must not do so for ever.
-            return Ended(begun, where.address, Rejected("none of its attempts ever ended"))
+            return _ended(begun, Rejected("none of its attempts ever ended"), where.address)
         page = _page(begun, where)
         outcome = await self._attempt(page)
         if isinstance(outcome, Throttled):
@@ -189,7 +188,7 @@ class Pipeline:
             outcome=type(outcome).__name__.lower(),
             reason=getattr(outcome, "reason", ""),
         )
-        return Ended(begun, where.address, outcome, threaded="thread_ts" in page.body)
+        return _ended(begun, outcome, where.address, threaded="thread_ts" in page.body)
 
     async def _attempt(self, page: Page) -> Outcome:
         """Send by the first provider that is not down; one that refuses us is passed over at once."""
@@ -219,20 +218,6 @@ class Pipeline:
             log.exception("transport.raised", provider=transport.provider, delivery=page.id)
             return Retry(f"unexpected {type(error).__name__}")
 
-    async def _record(self, ended: Ended, known: Directory) -> None:
-        jitter = random.uniform(-1, 1)  # noqa: S311  # spreads retries, no secret
-        delivery = ended.begun.delivery
-        try:
-            recorded = await self._database.write(
-                lambda tx: record(tx, ended, known, self._clock.now(), jitter), rank=Writer.OUTCOME
-            )
-        except LeaseLost:
-            metrics.leases_lost.inc()
-            log.warning("deliver.lease_lost", delivery=delivery.id, attempt=ended.begun.number)
-            return
-        if recorded.too_late and isinstance(ended.outcome, Sent) and delivery.method is Method.VOICE:
-            self.hang_up([(ended.outcome.provider, ended.outcome.ref, delivery.person_id)])
-
     # --- calls that ring for nothing ------------------------------------------------------------------
 
     def hang_up(self, calls: Sequence[tuple[str, str, int | None]]) -> None:
@@ -246,6 +231,11 @@ class Pipeline:
                 await self._transports.hang_up(provider, ref)
         except Exception:
             log.exception("call.not_hung_up", provider=provider)
+
+
+def _ended(begun: Begun, outcome: Outcome | Unstarted, address: str = "", *, threaded: bool = False) -> Ended:
+    jitter = random.uniform(-1, 1)  # noqa: S311  # spreads retries, no secret
+    return Ended(begun, address, outcome, jitter, threaded)
 
 
 def _page(begun: Begun, where: Route) -> Page:

@@ -1,47 +1,32 @@
-"""Records how an attempt ended, and everything that follows from it, in one transaction.
+"""Records how attempts ended, and everything that follows from it, in one transaction.
 
 Fenced by the attempt number: whoever lost the lease changes nothing. Sends nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
-
-import structlog
+from typing import TypeAlias
 
 from engine import metrics
 from engine.db import Tx
 from engine.directory import Directory
-from engine.errors import LeaseLost
 from engine.escalation import still_wanted
-from engine.escalation.fate import FALLBACK
-from engine.models import (
-    Delivery,
-    DeliveryKind,
-    DeliveryStatus,
-    Method,
-    Outcome,
-    Sent,
-    Timer,
-    TimerKind,
-    Urgency,
-)
+from engine.models import ORG, Delivery, DeliveryStatus, Method, Outcome, Sent, Urgency
+from engine.notify import death
 from engine.notify.begin import Begun
-from engine.notify.verdict import PAGES, Verdict, judge
-from engine.pager.alarm import raise_alarm
+from engine.notify.death import Death, died
+from engine.notify.next_rule import pull_next_rules
+from engine.notify.verdict import PAGES, Unstarted, Verdict, judge
 from engine.pager.apply import card_armings
-from engine.pager.ladder import Resolver
-from engine.store import cards, deliveries, incidents, timers
-from engine.store.deliveries import Record
-from engine.store.directory import policy_by_version
+from engine.store import attempts, cards, incidents, leases, timers
+from engine.store.attempts import Record
+from engine.store.cards import Posted
 from engine.store.incidents import Incident
 
-log = structlog.get_logger(__name__)
-
-UNWORKABLE_TRIES: Final = 5
-UNWORKABLE_AGAIN: Final = timedelta(seconds=30)
+Key: TypeAlias = tuple[int, int]  # of an attempt: its timer, and the number that is its fence
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,136 +35,144 @@ class Ended:
 
     begun: Begun
     address: str
-    outcome: Outcome
+    outcome: Outcome | Unstarted
+    jitter: float  # in [-1, 1]: spreads the next try
     threaded: bool = False  # a line in a thread is no card
+
+    @property
+    def key(self) -> Key:
+        return self.begun.timer.id, self.begun.timer.attempt
+
+    @property
+    def delivery(self) -> Delivery:
+        return self.begun.delivery
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The verdict, and whether somebody had answered while the message was in flight."""
+    """An attempt that was recorded: the verdict on it, and the incident as it was then."""
 
+    ended: Ended
     verdict: Verdict
-    too_late: bool
+    incident: Incident | None
+    at: datetime
+
+    @property
+    def too_late(self) -> bool:
+        """Had somebody answered while the message was in flight?"""
+        delivery, incident = self.ended.delivery, self.incident
+        return incident is not None and (
+            still_wanted(delivery.kind, delivery.round, incident.fate) is not None
+        )
+
+    @property
+    def sent(self) -> Sent | None:
+        outcome = self.ended.outcome
+        return outcome if isinstance(outcome, Sent) else None
+
+    @property
+    def about(self) -> int | None:
+        """The incident, if it is a page."""
+        page = self.ended.delivery.kind in PAGES
+        return self.incident.id if page and self.incident is not None else None
+
+    @property
+    def dead(self) -> bool:
+        return self.verdict.status is DeliveryStatus.DEAD
+
+    @property
+    def death(self) -> Death:
+        return Death(self.ended.delivery, self.verdict.reason, self.incident)
+
+    @property
+    def waited(self) -> timedelta | None:
+        """From the incident's opening to this page, if it is the first."""
+        incident = self.incident
+        first = self.sent and self.about and incident is not None and incident.last_paged_at is None
+        return self.at - incident.opened_at if first and incident is not None else None
 
 
-async def record(tx: Tx, ended: Ended, directory: Directory, now: datetime, jitter: float) -> Recorded:
-    """Raises LeaseLost when another worker holds the timer by now."""
-    delivery = ended.begun.delivery
-    incident = await _locked(tx, delivery.incident_id)
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Whose attempt is in neither has lost the lease: another worker holds the timer by now."""
+
+    recorded: Mapping[Key, Recorded]
+    held: frozenset[Key] = frozenset()  # left alone: somebody has their incidents
+
+
+async def record_all(
+    tx: Tx, ended: Sequence[Ended], directory: Directory, now: datetime, *, skip_locked: bool = False
+) -> Done:
+    """`skip_locked`: what belongs to an incident that somebody holds is left, so that it keeps no other
+    waiting."""
+    ids = {one.delivery.incident_id for one in ended if one.delivery.incident_id is not None}
+    locked = {one.id: one for one in await incidents.lock(tx, sorted(ids), skip_locked=skip_locked)}
+    left = ids - locked.keys() if skip_locked else set()
+    judged = [
+        _judged(one, locked.get(one.delivery.incident_id or 0), now)
+        for one in ended
+        if one.delivery.incident_id not in left
+    ]
+    recorded = await _fenced(tx, judged)
+    await attempts.record(tx, ORG, [_row(one) for one in recorded], now)
+    await _sent(tx, recorded, now)
+    await pull_next_rules(tx, [one.ended.delivery for one in recorded if one.verdict.next_rule], now)
+    await died(tx, [one.death for one in recorded if one.dead], directory, now)
+    shown = {one.about for one in recorded if one.about is not None}
+    await timers.arm(tx, ORG, await card_armings(tx, ORG, sorted(shown), now))
+    held = frozenset(one.key for one in ended if one.delivery.incident_id in left)
+    return Done({one.ended.key: one for one in recorded}, held)
+
+
+def _judged(ended: Ended, incident: Incident | None, now: datetime) -> Recorded:
     urgency = incident.fate.urgency if incident is not None else Urgency.LOW
-    verdict = judge(delivery, ended.outcome, urgency, now, jitter)
-    await _fence(tx, ended.begun.timer, verdict)
-    await deliveries.record(tx, delivery.org_id, _row(ended, verdict), now)
-    too_late = incident is not None and still_wanted(delivery.kind, delivery.round, incident.fate) is not None
-    if isinstance(ended.outcome, Sent) and incident is not None and delivery.kind in PAGES:
-        metrics.sent_after_ack.inc(too_late)
-        await _sent(tx, ended, ended.outcome, incident, now)
-    if verdict.next_rule:
-        await pull_next_rule(tx, delivery, now)
-    if verdict.status is DeliveryStatus.DEAD:
-        await died(tx, delivery, verdict.reason, incident, directory, now)
-    if incident is not None and delivery.kind in PAGES:
-        await timers.arm(tx, delivery.org_id, await card_armings(tx, delivery.org_id, [incident.id], now))
-    return Recorded(verdict, too_late)
+    verdict = judge(ended.delivery, ended.outcome, urgency, now, ended.jitter)
+    return Recorded(ended, verdict, incident, now)
 
 
-async def _locked(tx: Tx, incident_id: int | None) -> Incident | None:
-    if incident_id is None:
-        return None
-    return next(iter(await incidents.lock(tx, [incident_id])), None)
-
-
-async def _fence(tx: Tx, timer: Timer, verdict: Verdict) -> None:
+async def _fenced(tx: Tx, judged: Sequence[Recorded]) -> list[Recorded]:
     # Why first: the effects below happen once per attempt, however late a stalled worker wakes.
-    held = (
-        await timers.finish(tx, timer)
-        if verdict.again_at is None
-        else await timers.postpone(tx, timer, verdict.again_at)
-    )
-    if not held:
-        raise LeaseLost
+    ends = [leases.End(one.ended.begun.timer, one.verdict.again_at) for one in judged]
+    return [one for one, held in zip(judged, await leases.end(tx, ends), strict=True) if held]
 
 
-def _row(ended: Ended, verdict: Verdict) -> Record:
-    sent = ended.outcome if isinstance(ended.outcome, Sent) else None
+def _row(one: Recorded) -> Record:
     return Record(
-        delivery_id=ended.begun.delivery.id,
-        number=ended.begun.number,
-        outcome=verdict.word,
-        reason=verdict.reason,
-        status=verdict.status,
-        provider=sent.provider if sent else "",
-        provider_ref=sent.ref if sent else "",
-        counts=verdict.counts,
+        delivery_id=one.ended.delivery.id,
+        number=one.ended.begun.number,
+        outcome=one.verdict.word,
+        reason=one.verdict.reason,
+        status=one.verdict.status,
+        provider=one.sent.provider if one.sent else "",
+        provider_ref=one.sent.ref if one.sent else "",
+        counts=one.verdict.counts,
     )
 
 
-async def _sent(tx: Tx, ended: Ended, sent: Sent, incident: Incident, now: datetime) -> None:
-    delivery = ended.begun.delivery
-    if incident.last_paged_at is None:
-        metrics.page_seconds.observe((now - incident.opened_at).total_seconds())
-    await incidents.paged(tx, incident.id, now)
-    channel_id, ts = sent.detail.get("channel_id"), sent.detail.get("ts")
-    if channel_id and ts and not ended.threaded:
-        person = delivery.person_id if delivery.method is Method.SLACK else None
-        card = await cards.ensure(tx, delivery.org_id, incident.id, ended.address, person, now)
-        await cards.placed(tx, card, str(channel_id), str(ts), now)
+async def _sent(tx: Tx, recorded: Sequence[Recorded], now: datetime) -> None:
+    paged = {one.about for one in recorded if one.sent and one.about is not None}
+    await incidents.paged(tx, sorted(paged), now)
+    shown = [_card(one) for one in recorded]
+    await cards.posted(tx, ORG, [card for card in shown if card is not None], now)
 
 
-async def pull_next_rule(tx: Tx, delivery: Delivery, now: datetime) -> None:
-    """The person's next contact rule fires now: this one failed them."""
-    later = await deliveries.later_steps(tx, delivery)
-    if later:
-        await timers.pull(tx, delivery.org_id, TimerKind.DELIVER, [later[0].id], now)
+def _card(one: Recorded) -> Posted | None:
+    """The message, if it shows its incident."""
+    if one.sent is None or one.about is None or one.ended.threaded:
+        return None
+    channel_id, ts = one.sent.detail.get("channel_id"), one.sent.detail.get("ts")
+    if not channel_id or not ts:
+        return None
+    delivery = one.ended.delivery
+    person = delivery.person_id if delivery.method is Method.SLACK else None
+    return Posted(one.about, one.ended.address, person, str(channel_id), str(ts))
 
 
-async def died(
-    tx: Tx, delivery: Delivery, reason: str, incident: Incident | None, directory: Directory, now: datetime
-) -> None:
-    """A dead delivery is loud, and the ladder goes on past it."""
-    metrics.deliveries_dead.labels(delivery.method.value).inc()
-    log.error("delivery.dead", delivery=delivery.id, method=delivery.method.value, reason=reason)
-    if delivery.kind is not DeliveryKind.OPS:  # an alarm about an alarm would never end
-        number = f"#{incident.number}: " if incident is not None else ""
-        text = f"{number}a message by {delivery.method} could not be delivered: {reason}"
-        cause = f"dead:{delivery.method}:{reason[:60]}"
-        await raise_alarm(tx, delivery.org_id, cause, text, now)
-    if incident is not None and delivery.kind is DeliveryKind.PAGE:
-        await _go_on(tx, delivery, incident, directory, now)
-
-
-async def _go_on(tx: Tx, delivery: Delivery, incident: Incident, directory: Directory, now: datetime) -> None:
-    """When the last page of the present level is dead, its time is over now."""
-    fate = incident.fate
-    present = (delivery.round, delivery.pass_, delivery.level) == (fate.round, fate.pass_, fate.level)
-    if not present or await deliveries.alive_in_level(tx, delivery):
-        return
-    if fate.level != FALLBACK:
-        await timers.pull(tx, incident.org_id, TimerKind.ESCALATE, [incident.id], now)
-        return
-    # One more link at once, while there is one; then the fallback's own interval rules.
-    version = incident.policy_version_id
-    policy = None if version is None else await policy_by_version(tx, incident.org_id, version)
-    if fate.links < len(Resolver(directory, fate.urgency, now).chain(policy)):
-        await timers.pull(tx, incident.org_id, TimerKind.EXHAUST, [incident.id], now)
-
-
-async def put_off(tx: Tx, timer: Timer, now: datetime) -> int:
-    """A delivery that cannot even be begun: later, and in the end dead and loud. Reads nothing of it."""
-    tries = await timers.defer_failed(tx, timer, now + UNWORKABLE_AGAIN)
-    if tries < UNWORKABLE_TRIES:
-        return 0
-    await timers.finish_all(tx, [timer.id])
-    await deliveries.set_status(tx, timer.subject_id, DeliveryStatus.DEAD, "it could not be worked", now)
-    metrics.deliveries_dead.labels("unknown").inc()
-    text = f"delivery {timer.subject_id} could not be worked {tries} times, and is given up"
-    await raise_alarm(tx, timer.org_id, "deliver:unworkable", text, now)
-    return 1
-
-
-async def put_back(tx: Tx, begun: Begun, now: datetime) -> None:
-    """It was begun too long ago to be sent as begun: unsent, and due again now."""
-    if await timers.postpone(tx, begun.timer, now):
-        delivery = begun.delivery
-        end = Record(delivery.id, begun.number, "not_started", "", DeliveryStatus.QUEUED, counts=False)
-        await deliveries.record(tx, delivery.org_id, end, now)
+def count(one: Recorded) -> None:
+    """Once it is committed: a unit may be run again."""
+    if one.sent is not None and one.about is not None:
+        metrics.sent_after_ack.inc(one.too_late)
+    if one.waited is not None:
+        metrics.page_seconds.observe(one.waited.total_seconds())
+    if one.dead:
+        death.count([one.death])

@@ -18,7 +18,8 @@ from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory
 from engine.models import ORG, Delivery, DeliveryStatus, Method, TimerKind
-from engine.notify.record import died, pull_next_rule
+from engine.notify.death import Death, count, died
+from engine.notify.next_rule import pull_next_rules
 from engine.notify.twilio_errors import TRANSIENT
 from engine.nudge import Nudge
 from engine.pager.apply import card_armings
@@ -36,6 +37,14 @@ class Said:
     status: DeliveryStatus
     reason: str
     again: bool = False  # it may go through the next time
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of it."""
+
+    changed: bool = False
+    deaths: tuple[Death, ...] = ()
 
 
 TRIES: Final = 2  # of a message that the carrier lost
@@ -82,23 +91,23 @@ class ProviderStatus:
         """
         known = await self._directory_now()
 
-        async def unit(tx: Tx) -> bool:
+        async def unit(tx: Tx) -> Taken:
             delivery = await _find(tx, provider_ref, delivery_id)
             if delivery is None:
-                return False
+                return Taken()
             held = await incidents.lock(tx, [delivery.incident_id]) if delivery.incident_id else []
             delivery = (await deliveries.read(tx, [delivery.id]))[delivery.id]
             said = _meaning(delivery, status, error_code)
             if said is None or not _is_about(delivery, provider_ref):
-                return False
-            await _apply(tx, delivery, said, held[0] if held else None, known, self._clock.now())
-            return True
+                return Taken()
+            return await _apply(tx, delivery, said, held[0] if held else None, known, self._clock.now())
 
-        changed = await self._database.write(unit, rank=Writer.OUTCOME)
-        if changed:
+        taken = await self._database.write(unit, rank=Writer.OUTCOME)
+        count(taken.deaths)
+        if taken.changed:
             log.info("provider.said", status=status, code=error_code or "")
             self._nudge()
-        return changed
+        return taken.changed
 
 
 async def _find(tx: Tx, provider_ref: str, delivery_id: int | None) -> Delivery | None:
@@ -116,18 +125,19 @@ def _is_about(delivery: Delivery, provider_ref: str) -> bool:
 
 async def _apply(
     tx: Tx, delivery: Delivery, said: Said, incident: Incident | None, known: Directory, now: datetime
-) -> None:
+) -> Taken:
     again = said.again and delivery.status is DeliveryStatus.SENT and delivery.attempts < TRIES
     status = DeliveryStatus.QUEUED if again else said.status
     await deliveries.set_status(tx, delivery.id, status, said.reason, now)
     if again:
         await timers.arm(tx, ORG, [Arming(TimerKind.DELIVER, delivery.id, now + DELAYS[0])])
     if said.status is DeliveryStatus.DEAD:
-        await pull_next_rule(tx, delivery, now)
-    if status is DeliveryStatus.DEAD:
-        await died(tx, delivery, said.reason, incident, known, now)
+        await pull_next_rules(tx, [delivery], now)
+    deaths = (Death(delivery, said.reason, incident),) if status is DeliveryStatus.DEAD else ()
+    await died(tx, deaths, known, now)
     if incident is not None:
         await timers.arm(tx, ORG, await card_armings(tx, ORG, [incident.id], now))
+    return Taken(True, deaths)
 
 
 def _meaning(delivery: Delivery, status: str, error_code: str | None) -> Said | None:

@@ -31,7 +31,7 @@ PAGES: Final = frozenset({DeliveryKind.PAGE, DeliveryKind.RESPONDER})
 class Verdict:
     """`again_at` is set while the delivery lives on; `next_rule` pulls the person's next step to now."""
 
-    word: str  # of the attempt: sent, retry, rejected, throttled
+    word: str  # of the attempt: sent, retry, rejected, throttled, not_started
     status: DeliveryStatus
     reason: str = ""
     again_at: datetime | None = None
@@ -39,9 +39,18 @@ class Verdict:
     counts: bool = True
 
 
-def judge(delivery: Delivery, outcome: Outcome, urgency: Urgency, now: datetime, jitter: float) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Unstarted:
+    """It was begun too long ago to be sent as begun: unsent, and due again now."""
+
+
+def judge(
+    delivery: Delivery, outcome: Outcome | Unstarted, urgency: Urgency, now: datetime, jitter: float
+) -> Verdict:
     """The verdict on the attempt that just ended. `jitter` lies in [-1, 1]."""
     page = delivery.kind in PAGES
+    if isinstance(outcome, Unstarted):
+        return Verdict("not_started", DeliveryStatus.QUEUED, again_at=now, counts=False)
     if isinstance(outcome, Sent):
         return Verdict("sent", DeliveryStatus.SENT)
     if isinstance(outcome, Rejected) and outcome.quiet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -55,22 +56,12 @@ async def by_message(tx: Tx, org_id: int, channel_id: str, ts: str) -> Card | No
     return None if row is None else _card(row)
 
 
-async def ensure(
-    tx: Tx, org_id: int, incident_id: int, channel: str, person_id: int | None, now: datetime
-) -> int:
-    """The card of an incident in a channel, made if there is none yet."""
-    (card,) = await ensure_all(tx, org_id, [(incident_id, channel)], now, person_id)
-    return card
-
-
-async def ensure_all(
-    tx: Tx, org_id: int, places: Iterable[tuple[int, str]], now: datetime, person_id: int | None = None
-) -> list[int]:
+async def ensure_all(tx: Tx, org_id: int, places: Iterable[tuple[int, str]], now: datetime) -> list[int]:
     """The cards of incidents in channels, made where there is none yet."""
     rows = [{"incident_id": incident, "channel": channel} for incident, channel in sorted(set(places))]
     if not rows:
         return []
-    same = {"org_id": org_id, "person_id": person_id, "created_at": now}
+    same = {"org_id": org_id, "person_id": None, "created_at": now}
     return list((await insert_many(tx, cards, rows, _or_found, same)).scalars())
 
 
@@ -78,6 +69,34 @@ def _or_found(insert: Insert) -> ReturningInsert[Any]:
     return insert.on_conflict_do_update(
         index_elements=["org_id", "incident_id", "channel"], set_={"channel": insert.excluded.channel}
     ).returning(cards.c.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A message that shows an incident; one in a conversation with somebody is that person's card."""
+
+    incident_id: int
+    channel: str
+    person_id: int | None
+    channel_id: str
+    ts: str
+
+
+async def posted(tx: Tx, org_id: int, new: Sequence[Posted], now: datetime) -> None:
+    """These messages are the cards of their incidents there; of two in one place the last one is."""
+    last = {(one.incident_id, one.channel): one for one in new}
+    if last:
+        rows = [asdict(one) for _, one in sorted(last.items())]
+        same = {"org_id": org_id, "created_at": now, "shown_at": now}
+        await insert_many(tx, cards, rows, _in_its_place, same)
+
+
+def _in_its_place(insert: Insert) -> sa.Insert:
+    new = insert.excluded
+    return insert.on_conflict_do_update(
+        index_elements=["org_id", "incident_id", "channel"],
+        set_={"channel_id": new.channel_id, "ts": new.ts, "shown_at": new.shown_at, "broken": None},
+    )
 
 
 async def placed(tx: Tx, card_id: int, channel_id: str, ts: str, now: datetime) -> None:

@@ -1,8 +1,7 @@
-"""Delivery rows and their attempts: queued, begun, recorded, cancelled. Decides nothing."""
+"""Delivery rows: queued, cancelled, revived, and what a provider says of them later. Decides nothing."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +12,7 @@ import sqlalchemy as sa
 from engine.bulk import Insert, ReturningInsert, insert_many, update_many
 from engine.db import Tx, any_of
 from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method
-from engine.schema import REFERRED, attempts, contact_methods, deliveries, incidents
+from engine.schema import REFERRED, contact_methods, deliveries, incidents
 
 # Spelled out like the index predicate: see schema.UNFINISHED.
 QUEUED: Final = sa.text("deliveries.status = 'queued'")
@@ -204,113 +203,6 @@ async def ringing(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Deli
     return [_delivery(row) for row in rows]
 
 
-# --- an attempt begins and ends ------------------------------------------------------------------------
-
-
-async def begin(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime) -> dict[int, int]:
-    """Write the `sending` rows: with their commit the sends begin. Returns each one's attempt number.
-
-    Numbers go on where a delivery was revived or its timer made anew, so no attempt overwrites another.
-    """
-    if not delivery_ids:
-        return {}
-    await tx.execute(
-        sa.update(deliveries)
-        .where(any_of(deliveries.c.id, delivery_ids))
-        .values(status=DeliveryStatus.SENDING.value)
-    )
-    last = (
-        sa.select(sa.func.coalesce(sa.func.max(attempts.c.number), 0))
-        .where(attempts.c.org_id == deliveries.c.org_id, attempts.c.delivery_id == deliveries.c.id)
-        .scalar_subquery()
-    )
-    rows = await tx.execute(
-        sa.insert(attempts)
-        .from_select(
-            ["org_id", "delivery_id", "number", "started_at", "outcome"],
-            sa.select(
-                deliveries.c.org_id,
-                deliveries.c.id,
-                last + 1,
-                sa.literal(now, attempts.c.started_at.type),
-                sa.literal("sending", sa.Text),
-            ).where(deliveries.c.org_id == org_id, any_of(deliveries.c.id, delivery_ids)),
-        )
-        .returning(attempts.c.delivery_id, attempts.c.number)
-    )
-    return {row.delivery_id: row.number for row in rows}
-
-
-async def unknown(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime) -> dict[int, int]:
-    """Attempts of these deliveries whose end nobody recorded, now that their lease is over.
-
-    They may have been sent or not: they are closed as unknown and count. Returns how many by delivery.
-    """
-    if not delivery_ids:
-        return {}
-    rows = await tx.execute(
-        sa.update(attempts)
-        .where(
-            attempts.c.org_id == org_id,
-            any_of(attempts.c.delivery_id, delivery_ids),
-            attempts.c.outcome == "sending",
-        )
-        .values(outcome="unknown", reason="lease expired", ended_at=now)
-        .returning(attempts.c.delivery_id)
-    )
-    counted = Counter(rows.scalars())
-    if counted:
-        await tx.execute(
-            sa.update(deliveries)
-            .where(deliveries.c.id == sa.bindparam("of_id"))
-            .values(attempts=deliveries.c.attempts + sa.bindparam("more", type_=sa.Integer)),
-            [{"of_id": one, "more": more} for one, more in sorted(counted.items())],
-        )
-    return dict(counted)
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """How an attempt ended, and where that leaves the delivery."""
-
-    delivery_id: int
-    number: int
-    outcome: str
-    reason: str
-    status: DeliveryStatus
-    provider: str = ""
-    provider_ref: str = ""
-    counts: bool = True  # a throttled or unstarted attempt does not count against the delivery
-    epoch: int | None = None  # of the incident that was resolved meanwhile: what a re-fire may revive
-
-
-async def record(tx: Tx, org_id: int, end: Record, now: datetime) -> None:
-    """Close the attempt. What the provider said of it meanwhile (delivered, failed) stays."""
-    await tx.execute(
-        sa.update(attempts)
-        .where(
-            attempts.c.org_id == org_id,
-            attempts.c.delivery_id == end.delivery_id,
-            attempts.c.number == end.number,
-        )
-        .values(outcome=end.outcome, reason=end.reason, ended_at=now, provider=end.provider)
-    )
-    open_ = sa.text("status IN ('queued', 'sending')")
-    values: dict[str, Any] = {
-        "status": sa.case((open_, end.status.value), else_=deliveries.c.status),
-        "reason": sa.case((open_, end.reason), else_=deliveries.c.reason),
-    }
-    if end.epoch is not None:
-        values["cancelled_epoch"] = end.epoch
-    if end.counts:
-        values["attempts"] = deliveries.c.attempts + 1
-    if end.status is DeliveryStatus.SENT:
-        values |= {"provider": end.provider, "provider_ref": end.provider_ref, "sent_at": now}
-    if end.status in {DeliveryStatus.DEAD, DeliveryStatus.CANCELLED}:
-        values["ended_at"] = now
-    await tx.execute(sa.update(deliveries).where(deliveries.c.id == end.delivery_id).values(values))
-
-
 async def set_status(tx: Tx, delivery_id: int, status: DeliveryStatus, reason: str, now: datetime) -> None:
     ended = (
         now if status in {DeliveryStatus.DELIVERED, DeliveryStatus.DEAD, DeliveryStatus.UNCONFIRMED} else None
@@ -322,45 +214,37 @@ async def set_status(tx: Tx, delivery_id: int, status: DeliveryStatus, reason: s
     )
 
 
-async def later_steps(tx: Tx, delivery: Delivery) -> list[Delivery]:
-    """The person's steps of the same page that are still queued, the next one first."""
+async def queued(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Delivery]:
+    """What these incidents still have queued, the next steps first."""
     rows = await tx.execute(
         sa.select(deliveries)
-        .where(
-            deliveries.c.org_id == delivery.org_id,
-            deliveries.c.incident_id == delivery.incident_id,
-            deliveries.c.person_id == delivery.person_id,
-            deliveries.c.kind == delivery.kind.value,
-            deliveries.c.round == delivery.round,
-            deliveries.c["pass"] == delivery.pass_,
-            deliveries.c.level == delivery.level,
-            deliveries.c.step > delivery.step,
-            QUEUED,
-        )
-        .order_by(deliveries.c.step)
+        .where(deliveries.c.org_id == org_id, any_of(deliveries.c.incident_id, incident_ids), QUEUED)
+        .order_by(deliveries.c.step, deliveries.c.id)
     )
     return [_delivery(row) for row in rows]
 
 
-async def alive_in_level(tx: Tx, delivery: Delivery) -> int:
-    """How many pages of the delivery's level have not died."""
-    return int(
-        await tx.scalar(
-            sa.select(sa.func.count())
-            .select_from(deliveries)
-            .where(
-                deliveries.c.org_id == delivery.org_id,
-                deliveries.c.incident_id == delivery.incident_id,
-                deliveries.c.kind == DeliveryKind.PAGE.value,
-                deliveries.c.round == delivery.round,
-                deliveries.c["pass"] == delivery.pass_,
-                deliveries.c.level == delivery.level,
-                deliveries.c.method != Method.CHANNEL.value,
-                deliveries.c.status != DeliveryStatus.DEAD.value,
-            )
-        )
-        or 0
+async def with_living_pages(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> set[int]:
+    """Those of these incidents whose present level has a page to a person that has not died."""
+    of_the_level = sa.and_(
+        incidents.c.id == deliveries.c.incident_id,
+        incidents.c.round == deliveries.c.round,
+        incidents.c["pass"] == deliveries.c["pass"],
+        incidents.c.level == deliveries.c.level,
     )
+    rows = await tx.execute(
+        sa.select(deliveries.c.incident_id)
+        .distinct()
+        .join(incidents, of_the_level)
+        .where(
+            deliveries.c.org_id == org_id,
+            any_of(deliveries.c.incident_id, incident_ids),
+            deliveries.c.kind == DeliveryKind.PAGE.value,
+            deliveries.c.method != Method.CHANNEL.value,
+            deliveries.c.status != DeliveryStatus.DEAD.value,
+        )
+    )
+    return set(rows.scalars())
 
 
 async def incidents_texted_to(tx: Tx, org_id: int, address_hash: str) -> list[int]:

@@ -258,5 +258,6 @@ async def set_policy(tx: Tx, versions: dict[int, int]) -> None:
         await update_many(tx, incidents, rows)
 
 
-async def paged(tx: Tx, incident_id: int, now: datetime) -> None:
-    await tx.execute(sa.update(incidents).where(incidents.c.id == incident_id).values(last_paged_at=now))
+async def paged(tx: Tx, ids: Sequence[int], now: datetime) -> None:
+    if ids:
+        await tx.execute(sa.update(incidents).where(any_of(incidents.c.id, ids)).values(last_paged_at=now))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from engine.notify import pipeline
+from engine.notify import pipeline, recorder
 from tests.crash.stage import Stage
 
 
@@ -14,7 +14,7 @@ async def _stage(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Sta
     stage = Stage(url)
     # Why: a process that hangs for a minute of the run hangs for a minute of its watchdogs, too.
     monkeypatch.setattr(pipeline, "monotonic", stage.monotonic)
-    monkeypatch.setattr(pipeline, "RECORD_AGAIN", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(recorder, "RECORD_AGAIN", (0.0, 0.0, 0.0))
     await stage.set_up()
     yield stage
     await stage.close()

@@ -15,13 +15,13 @@ import pytest
 
 from engine import schema
 from engine.db import Database, Tx
-from engine.models import Outcome, Page, Timer, TimerKind
-from engine.notify import begin, pipeline, record, transport
+from engine.models import ORG, Outcome, Page, Timer, TimerKind
+from engine.notify import begin, death, pipeline, record, transport
+from engine.notify.record import Recorded
 from engine.notify.route import Route, route
-from engine.notify.verdict import Verdict
 from engine.pager import escalate
 from engine.pager.receive import Receiver
-from engine.store import deliveries, journal, timers
+from engine.store import deliveries, journal, leases, timers
 from engine.store.timers import Arming
 from tests.crash.faults import Fault, Kind
 from tests.crash.stage import Stage
@@ -42,6 +42,15 @@ async def broken_by(stage: Stage, kind: Kind, boundary: str, story: Story = nigh
             if run.names:
                 return run.names
     return set()
+
+
+def tries_again(judged: Sequence[Recorded]) -> list[Arming]:
+    """Timers made anew for what is to be tried again."""
+    return [
+        Arming(TimerKind.DELIVER, one.ended.delivery.id, one.verdict.again_at)
+        for one in judged
+        if one.verdict.again_at is not None
+    ]
 
 
 class Afterwards:
@@ -95,13 +104,12 @@ async def test_finishing_before_the_effect_is_caught(
         await timers.finish_all(tx, [timer.id for timer in claimed])
         return claimed
 
-    async def arm_anew(tx: Tx, timer: Timer, verdict: Verdict) -> None:
-        if verdict.again_at is not None:
-            again = Arming(TimerKind.DELIVER, timer.subject_id, verdict.again_at)
-            await timers.arm(tx, timer.org_id, [again])
+    async def arm_anew(tx: Tx, judged: Sequence[Recorded]) -> list[Recorded]:
+        await timers.arm(tx, ORG, tries_again(judged))
+        return [*judged]
 
     monkeypatch.setattr(timers, "claim", claim_and_finish)
-    monkeypatch.setattr(record, "_fence", arm_anew)
+    monkeypatch.setattr(record, "_fenced", arm_anew)
     assert "I4" in await broken_by(sqlite_stage, Kind.KILL_BEFORE, "send")
 
 
@@ -111,13 +119,12 @@ async def test_a_record_and_its_next_timer_in_two_transactions_are_caught(
     """Between the result of a try and the timer of the next one, the process dies (I3, F-06)."""
     afterwards = Afterwards(monkeypatch)
 
-    async def finish_and_arm_later(tx: Tx, timer: Timer, verdict: Verdict) -> None:
-        await timers.finish(tx, timer)
-        if verdict.again_at is not None:
-            again = Arming(TimerKind.DELIVER, timer.subject_id, verdict.again_at)
-            afterwards.waiting.append(lambda tx: timers.arm(tx, timer.org_id, [again]))
+    async def finish_and_arm_later(tx: Tx, judged: Sequence[Recorded]) -> list[Recorded]:
+        await leases.end(tx, [leases.End(one.ended.begun.timer) for one in judged])
+        afterwards.waiting.append(lambda tx: timers.arm(tx, ORG, tries_again(judged)))
+        return [*judged]
 
-    monkeypatch.setattr(record, "_fence", finish_and_arm_later)
+    monkeypatch.setattr(record, "_fenced", finish_and_arm_later)
     assert "I3" in await broken_by(sqlite_stage, Kind.KILL_BEFORE, "statement BEGIN")
 
 
@@ -178,13 +185,12 @@ async def test_a_send_inside_the_transaction_is_caught(
 async def test_an_unfenced_record_is_caught(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the fence, the late result of a worker that hung ends an attempt a second time (I8)."""
 
-    async def no_fence(tx: Tx, timer: Timer, verdict: Verdict) -> None:
-        await timers.finish(tx, timer)
-        if verdict.again_at is not None:
-            again = Arming(TimerKind.DELIVER, timer.subject_id, verdict.again_at)
-            await timers.arm(tx, timer.org_id, [again])
+    async def no_fence(tx: Tx, judged: Sequence[Recorded]) -> list[Recorded]:
+        await leases.end(tx, [leases.End(one.ended.begun.timer) for one in judged])
+        await timers.arm(tx, ORG, tries_again(judged))
+        return [*judged]
 
-    monkeypatch.setattr(record, "_fence", no_fence)
+    monkeypatch.setattr(record, "_fenced", no_fence)
     assert "I8" in await broken_by(stage, Kind.HANG, "taken")
 
 
@@ -257,7 +263,7 @@ async def test_a_ladder_that_stops_at_a_dead_level_is_caught(
 
     async def stay(*_: Any) -> None: ...
 
-    monkeypatch.setattr(record, "_go_on", stay)
+    monkeypatch.setattr(death, "_go_on", stay)
     run = await sqlite_stage.tell(story=dead_end)
     assert "I10" in run.names
 
@@ -267,7 +273,7 @@ async def test_a_silent_death_is_caught(sqlite_stage: Stage, monkeypatch: pytest
 
     async def silent(*_: Any) -> None: ...
 
-    monkeypatch.setattr(record, "raise_alarm", silent)
+    monkeypatch.setattr(death, "raise_alarm", silent)
     run = await sqlite_stage.tell(story=dead_end)
     assert run.names == {"I10"}
 

@@ -99,9 +99,9 @@ class Desk:
         return view
 
     async def card(self, incident: IncidentView, channel: str) -> int:
-        return await self.database.write(
-            lambda tx: cards.ensure(tx, ORG, incident.id, channel, None, self.clock.now())
-        )
+        place = [(incident.id, channel)]
+        (made,) = await self.database.write(lambda tx: cards.ensure_all(tx, ORG, place, self.clock.now()))
+        return made
 
     async def claim(self) -> list[Timer]:
         """The card timers that are due, leased as a worker would."""

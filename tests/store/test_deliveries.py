@@ -12,8 +12,11 @@ from engine import schema
 from engine.db import Database, Tx
 from engine.escalation import open_fate
 from engine.models import ORG, Delivery, DeliveryKind, DeliveryStatus, Method, Urgency
-from engine.store import cards, deliveries, incidents
-from engine.store.deliveries import NewDelivery, Record
+from engine.notify.next_rule import next_steps
+from engine.store import attempts, cards, deliveries, incidents
+from engine.store.attempts import Record
+from engine.store.cards import Posted
+from engine.store.deliveries import NewDelivery
 from engine.store.incidents import NewIncident
 from tests.fakes import START
 
@@ -44,7 +47,7 @@ async def one(tx: Tx, delivery_id: int) -> Delivery:
     return (await deliveries.read(tx, [delivery_id]))[delivery_id]
 
 
-async def attempts(tx: Tx, delivery_id: int) -> list[tuple[int, str]]:
+async def tries(tx: Tx, delivery_id: int) -> list[tuple[int, str]]:
     table = schema.attempts
     rows = await tx.execute(
         sa.select(table.c.number, table.c.outcome)
@@ -73,14 +76,14 @@ async def test_attempts_are_numbered_by_the_delivery(database: Database) -> None
 
     async def unit(tx: Tx) -> None:
         (first, second) = await queue(tx, page(None, "a"), page(None, "b"))
-        assert await deliveries.begin(tx, ORG, [first, second], START) == {first: 1, second: 1}
+        assert await attempts.begin(tx, ORG, [first, second], START) == {first: 1, second: 1}
         retry = ended(first, 1, "retry", DeliveryStatus.QUEUED, reason="lost")
-        await deliveries.record(tx, ORG, retry, START)
-        assert await deliveries.begin(tx, ORG, [first], START) == {first: 2}
-        assert await deliveries.unknown(tx, ORG, [first, second], START) == {first: 1, second: 1}
-        assert await deliveries.unknown(tx, ORG, [first, second], START) == {}
-        assert await deliveries.begin(tx, ORG, [first], START) == {first: 3}
-        assert await attempts(tx, first) == [(1, "retry"), (2, "unknown"), (3, "sending")]
+        await attempts.record(tx, ORG, [retry], START)
+        assert await attempts.begin(tx, ORG, [first], START) == {first: 2}
+        assert await attempts.close_unknown(tx, ORG, [first, second], START) == {first: 1, second: 1}
+        assert await attempts.close_unknown(tx, ORG, [first, second], START) == {}
+        assert await attempts.begin(tx, ORG, [first], START) == {first: 3}
+        assert await tries(tx, first) == [(1, "retry"), (2, "unknown"), (3, "sending")]
         assert [(await one(tx, n)).attempts for n in (first, second)] == [2, 1]
 
     await database.write(unit)
@@ -92,13 +95,13 @@ async def test_a_record_does_not_bring_back_what_has_ended(database: Database, f
 
     async def unit(tx: Tx) -> None:
         (it,) = await queue(tx, page(None, "a"))
-        await deliveries.begin(tx, ORG, [it], START)
+        await attempts.begin(tx, ORG, [it], START)
         await deliveries.set_status(tx, it, final, "said before", START)
         sent = ended(it, 1, "sent", DeliveryStatus.SENT, provider="p", provider_ref="r")
-        await deliveries.record(tx, ORG, sent, START)
+        await attempts.record(tx, ORG, [sent], START)
         stored = await one(tx, it)
         assert (stored.status, stored.reason, stored.provider_ref) == (final, "said before", "r")
-        assert await attempts(tx, it) == [(1, "sent")]
+        assert await tries(tx, it) == [(1, "sent")]
 
     await database.write(unit)
 
@@ -108,8 +111,9 @@ async def test_what_was_sent_without_a_reference_was_sent(database: Database) ->
 
     async def unit(tx: Tx) -> None:
         (it,) = await queue(tx, page(None, "a"))
-        await deliveries.begin(tx, ORG, [it], START)
-        await deliveries.record(tx, ORG, ended(it, 1, "sent", DeliveryStatus.SENT, provider="apprise"), START)
+        await attempts.begin(tx, ORG, [it], START)
+        sent = ended(it, 1, "sent", DeliveryStatus.SENT, provider="apprise")
+        await attempts.record(tx, ORG, [sent], START)
         stored = await one(tx, it)
         assert (stored.status, stored.sent_at, stored.provider) == (DeliveryStatus.SENT, START, "apprise")
 
@@ -123,7 +127,7 @@ async def test_only_what_is_queued_is_cancelled_and_exactly_that_revived(databas
         incident = await make_incident(tx)
         made = await queue(tx, *(page(incident, key) for key in "abcd"))
         old, flying, first, second = sorted(made)
-        await deliveries.begin(tx, ORG, [flying], START)
+        await attempts.begin(tx, ORG, [flying], START)
         await tx.execute(
             sa.update(schema.deliveries)
             .where(schema.deliveries.c.id == old)
@@ -156,11 +160,66 @@ async def test_the_next_steps_of_a_page_are_those_of_its_person_round_and_level(
         new = [page(incident, str(n), **shape) for n, shape in enumerate(shapes)]
         await queue(tx, *new)
         stored = {d.idem_key: d for d in await deliveries.of_incidents(tx, ORG, [incident])}
-        later = await deliveries.later_steps(tx, stored["0"])
-        assert [d.idem_key for d in later] == ["2", "1"]
-        assert await deliveries.alive_in_level(tx, stored["0"]) == 3
-        await deliveries.set_status(tx, stored["0"].id, DeliveryStatus.DEAD, "", START)
-        assert await deliveries.alive_in_level(tx, stored["0"]) == 2
+        waiting = await deliveries.queued(tx, ORG, [incident])
+        assert [d.step for d in waiting] == [0, 1, 1, 1, 1, 2]
+        assert next_steps([stored["0"]], waiting) == {stored["2"].id}
+        assert next_steps([stored["0"], stored["2"]], waiting) == {stored["1"].id}
+
+    await database.write(unit)
+
+
+async def test_a_level_lives_while_one_of_its_pages_to_a_person_does(database: Database) -> None:
+    """Lines in a channel reach nobody, and other levels and rounds say nothing of the present one."""
+
+    async def unit(tx: Tx) -> None:
+        dead_end, incident = await make_incident(tx, "d"), await make_incident(tx)
+        both = [dead_end, incident]
+        shapes: list[dict[str, Any]] = [{}, {"step": 1}, {"level": 1}, {"round": 2}, {"pass_": 1}]
+        new = [page(incident, str(n), **shape) for n, shape in enumerate(shapes)]
+        to_channel = NewDelivery(incident, PAGE, Method.CHANNEL, "c", START, address="#a", round=1)
+        await queue(tx, *new, to_channel)
+        stored = {d.idem_key: d.id for d in await deliveries.of_incidents(tx, ORG, [incident])}
+        assert await deliveries.with_living_pages(tx, ORG, both) == {incident}
+        await deliveries.set_status(tx, stored["0"], DeliveryStatus.DEAD, "", START)
+        assert await deliveries.with_living_pages(tx, ORG, both) == {incident}
+        await deliveries.set_status(tx, stored["1"], DeliveryStatus.DEAD, "", START)
+        assert await deliveries.with_living_pages(tx, ORG, both) == set()
+
+    await database.write(unit)
+
+
+async def test_many_attempts_end_in_one_go_each_in_its_own_way(database: Database) -> None:
+    """Sent, to be tried again, dead, cancelled, throttled: each row is as if it had been recorded alone."""
+
+    async def unit(tx: Tx) -> None:
+        made = sorted(await queue(tx, *(page(None, key) for key in "abcde")))
+        await attempts.begin(tx, ORG, made, START)
+        sent, again, dead, gone, throttled = made
+        ends = [
+            ended(sent, 1, "sent", DeliveryStatus.SENT, provider="p", provider_ref="r"),
+            ended(again, 1, "retry", DeliveryStatus.QUEUED, reason="lost"),
+            ended(dead, 1, "rejected", DeliveryStatus.DEAD, reason="no"),
+            ended(gone, 0, "cancelled", DeliveryStatus.CANCELLED, reason="acked", counts=False, epoch=7),
+            ended(throttled, 1, "throttled", DeliveryStatus.QUEUED, reason="slow", counts=False),
+        ]
+        await attempts.record(tx, ORG, ends, START)
+        found = [await one(tx, each) for each in made]
+        assert [(d.status.value, d.reason, d.attempts, d.provider_ref) for d in found] == [
+            ("sent", "", 1, "r"),
+            ("queued", "lost", 1, ""),
+            ("dead", "no", 1, ""),
+            ("cancelled", "acked", 0, ""),
+            ("queued", "slow", 0, ""),
+        ]
+        assert [d.sent_at for d in found] == [START, None, None, None, None]
+        assert [d.ended_at for d in found] == [None, None, START, START, None]
+        assert [await tries(tx, each) for each in made] == [
+            [(1, "sent")],
+            [(1, "retry")],
+            [(1, "rejected")],
+            [(1, "sending")],
+            [(1, "throttled")],
+        ]
 
     await database.write(unit)
 
@@ -170,9 +229,10 @@ async def test_cards_are_one_for_a_channel_and_lost_broken_and_placed(database: 
 
     async def unit(tx: Tx) -> None:
         incident = await make_incident(tx)
-        card = await cards.ensure(tx, ORG, incident, "#a", None, START)
-        assert await cards.ensure(tx, ORG, incident, "#a", None, START) == card
-        assert await cards.ensure(tx, ORG, incident, "#b", None, START) != card
+        (card,) = await cards.ensure_all(tx, ORG, [(incident, "#a")], START)
+        again = await cards.ensure_all(tx, ORG, [(incident, "#a"), (incident, "#b")], START)
+        assert card in again
+        assert len(set(again)) == 2
         await cards.placed(tx, card, "C1", "1.0", START)
         found = await cards.by_message(tx, ORG, "C1", "1.0")
         assert found is not None
@@ -187,6 +247,22 @@ async def test_cards_are_one_for_a_channel_and_lost_broken_and_placed(database: 
     await database.write(unit)
 
 
+async def test_a_message_takes_the_place_of_the_card_that_was_there(database: Database) -> None:
+    """A card that was broken or lost stands again at the last message that shows its incident there."""
+
+    async def unit(tx: Tx) -> None:
+        incident = await make_incident(tx)
+        (card,) = await cards.ensure_all(tx, ORG, [(incident, "#a")], START)
+        await cards.broken(tx, card, "is_archived")
+        new = [Posted(incident, "#a", None, "C1", "1.0"), Posted(incident, "#b", None, "C2", "1.0")]
+        await cards.posted(tx, ORG, [*new, Posted(incident, "#b", None, "C2", "2.0")], START)
+        found = await cards.of_incidents(tx, ORG, [incident])
+        assert [(c.channel, c.channel_id, c.ts) for c in found] == [("#a", "C1", "1.0"), ("#b", "C2", "2.0")]
+        assert (found[0].id, found[0].shown_at) == (card, START)
+
+    await database.write(unit)
+
+
 async def test_every_statement_works_a_dozen_times_on_one_connection(any_database_url: str) -> None:
     """Upserts, conditional updates and their literal predicates under PostgreSQL's generic plan (F-21)."""
     database = Database(any_database_url, pool_size=1)
@@ -195,22 +271,23 @@ async def test_every_statement_works_a_dozen_times_on_one_connection(any_databas
         async def unit(tx: Tx, n: int = n) -> None:
             incident = await make_incident(tx, f"k{n}")
             (it, other) = sorted(await queue(tx, page(incident, f"a{n}"), page(incident, f"b{n}", step=1)))
-            await deliveries.begin(tx, ORG, [it], START)
-            await deliveries.unknown(tx, ORG, [it], START)
-            await deliveries.begin(tx, ORG, [it], START)
+            await attempts.begin(tx, ORG, [it], START)
+            await attempts.close_unknown(tx, ORG, [it], START)
+            await attempts.begin(tx, ORG, [it], START)
             sent = ended(it, 2, "sent", DeliveryStatus.SENT, provider="p", provider_ref=f"r{n}")
-            await deliveries.record(tx, ORG, sent, START)
+            await attempts.record(tx, ORG, [sent], START)
             found = await deliveries.by_ref(tx, ORG, f"r{n}")
             assert found is not None
-            assert [d.id for d in await deliveries.later_steps(tx, found)] == [other]
-            await deliveries.alive_in_level(tx, found)
+            assert [d.id for d in await deliveries.queued(tx, ORG, [incident])] == [other]
+            assert await deliveries.with_living_pages(tx, ORG, [incident]) == {incident}
             await deliveries.ringing(tx, ORG, [incident])
             await deliveries.cancel_responder(tx, ORG, incident, 1, "", START)
             gone = await deliveries.cancel(tx, ORG, [incident], [PAGE], "acked", {incident: n}, START)
             assert gone == [other]
             assert len(await deliveries.revive(tx, ORG, incident, n)) == 1
             await deliveries.incidents_texted_to(tx, ORG, "hash")
-            card = await cards.ensure(tx, ORG, incident, "#a", None, START)
+            (card,) = await cards.ensure_all(tx, ORG, [(incident, "#a")], START)
+            await cards.posted(tx, ORG, [Posted(incident, "#a", None, "C1", "0")], START)
             await cards.placed(tx, card, "C1", f"{n}", START)
             await cards.shown(tx, card, START)
             await cards.outdated(tx, ORG, timedelta(seconds=10), START, 10)

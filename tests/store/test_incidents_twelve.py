@@ -120,10 +120,9 @@ async def test_timers_cards_and_deliveries_are_upserted_for_ever(
     await twelve(
         one_connection, lambda tx: timers.arm(tx, ORG, [Arming(TimerKind.ESCALATE, incident, START, 1)])
     )
-    cards_made = await twelve(
-        one_connection, lambda tx: cards.ensure(tx, ORG, incident, "#payments", None, START)
-    )
-    assert len(set(cards_made)) == 1
+    place = [(incident, "#payments")]
+    cards_made = await twelve(one_connection, lambda tx: cards.ensure_all(tx, ORG, place, START))
+    assert all(made == cards_made[0] for made in cards_made)
     page = NewDelivery(incident, DeliveryKind.PAGE, Method.CHANNEL, "page:1", START, address="#payments")
     queued = await twelve(one_connection, lambda tx: deliveries.queue(tx, ORG, [page], START))
     assert [len(rows) for rows in queued if isinstance(rows, list)] == [1, *[0] * 11]

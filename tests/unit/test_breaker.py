@@ -61,24 +61,14 @@ def test_a_failed_probe_opens_it_again() -> None:
     later = NOW + OPEN_FOR
     breakers.allows("twilio", later)
     breakers.record("twilio", FAULT, later)
-    assert breakers.open_until("twilio", later) == later + OPEN_FOR
+    assert breakers.opened(later) == {"twilio": later + OPEN_FOR}
 
 
 def test_faults_of_pages_begun_earlier_do_not_prolong_it() -> None:
     """Ten sends time out together: the provider is tried again 30 s after the fifth, not the tenth."""
     breakers = failing()
     breakers.record("twilio", FAULT, NOW + timedelta(seconds=20))
-    assert breakers.open_until("twilio", NOW + OPEN_FOR) is None
-
-
-def test_an_unused_probe_is_put_back() -> None:
-    """A page that is no longer wanted gives the half-open place to the next."""
-    breakers = failing()
-    later = NOW + OPEN_FOR
-    assert breakers.allows("twilio", later)
-    breakers.put_back("twilio")
-    breakers.put_back("nobody")
-    assert breakers.allows("twilio", later)
+    assert breakers.opened(NOW + OPEN_FOR) == {}
 
 
 def test_a_probe_of_which_nothing_is_heard_is_given_up() -> None:

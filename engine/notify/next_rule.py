@@ -1,0 +1,40 @@
+"""A person's next contact rule, pulled to now when the one before it failed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from engine.db import Tx
+from engine.models import ORG, Delivery, TimerKind
+from engine.store import deliveries, timers
+
+
+async def pull_next_rules(tx: Tx, failed: Sequence[Delivery], now: datetime) -> None:
+    """For each of these, the same person's next step of the same page fires now."""
+    of = {one.incident_id for one in failed if one.incident_id is not None}
+    if of:
+        waiting = await deliveries.queued(tx, ORG, sorted(of))
+        await timers.pull(tx, ORG, TimerKind.DELIVER, sorted(next_steps(failed, waiting)), now)
+
+
+def next_steps(failed: Sequence[Delivery], waiting: Iterable[Delivery]) -> set[int]:
+    """Which of those waiting (by step) come next. Never one that has just failed too: it waits for its
+    own next try."""
+    just_failed = {one.id for one in failed}
+    following: dict[int, int] = {}
+    for one in waiting:
+        if one.id in just_failed:
+            continue
+        for before in failed:
+            if _of_one_page(before, one) and one.step > before.step:
+                following.setdefault(before.id, one.id)
+    return {*following.values()}
+
+
+def _of_one_page(one: Delivery, other: Delivery) -> bool:
+    return _page(one) == _page(other)
+
+
+def _page(one: Delivery) -> tuple[object, ...]:
+    return one.incident_id, one.person_id, one.kind, one.round, one.pass_, one.level

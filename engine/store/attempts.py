@@ -1,0 +1,139 @@
+"""Attempts at deliveries: begun, recorded, or never heard of again. Decides nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from engine.bulk import Columns, update_many
+from engine.db import Tx, any_of
+from engine.models import DeliveryStatus
+from engine.schema import attempts, deliveries
+
+ENDED: Final = frozenset({DeliveryStatus.DEAD, DeliveryStatus.CANCELLED})
+
+
+async def begin(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime) -> dict[int, int]:
+    """Write the `sending` rows: with their commit the sends begin. Returns each one's attempt number.
+
+    Numbers go on where a delivery was revived or its timer made anew, so no attempt overwrites another.
+    """
+    if not delivery_ids:
+        return {}
+    await tx.execute(
+        sa.update(deliveries)
+        .where(any_of(deliveries.c.id, delivery_ids))
+        .values(status=DeliveryStatus.SENDING.value)
+    )
+    last = (
+        sa.select(sa.func.coalesce(sa.func.max(attempts.c.number), 0))
+        .where(attempts.c.org_id == deliveries.c.org_id, attempts.c.delivery_id == deliveries.c.id)
+        .scalar_subquery()
+    )
+    rows = await tx.execute(
+        sa.insert(attempts)
+        .from_select(
+            ["org_id", "delivery_id", "number", "started_at", "outcome"],
+            sa.select(
+                deliveries.c.org_id,
+                deliveries.c.id,
+                last + 1,
+                sa.literal(now, attempts.c.started_at.type),
+                sa.literal("sending", sa.Text),
+            ).where(deliveries.c.org_id == org_id, any_of(deliveries.c.id, delivery_ids)),
+        )
+        .returning(attempts.c.delivery_id, attempts.c.number)
+    )
+    return {row.delivery_id: row.number for row in rows}
+
+
+async def close_unknown(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime) -> dict[int, int]:
+    """Attempts of these deliveries whose end nobody recorded, now that their lease is over.
+
+    They may have been sent or not: they are closed as unknown and count. Returns how many by delivery.
+    """
+    if not delivery_ids:
+        return {}
+    rows = await tx.execute(
+        sa.update(attempts)
+        .where(
+            attempts.c.org_id == org_id,
+            any_of(attempts.c.delivery_id, delivery_ids),
+            attempts.c.outcome == "sending",
+        )
+        .values(outcome="unknown", reason="lease expired", ended_at=now)
+        .returning(attempts.c.delivery_id)
+    )
+    counted = Counter(rows.scalars())
+    if counted:
+        more = [{"id": one, "attempts": count} for one, count in counted.items()]
+        await update_many(tx, deliveries, more, change=_counted)
+    return dict(counted)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How an attempt ended, and where that leaves the delivery."""
+
+    delivery_id: int
+    number: int  # 0: it never began
+    outcome: str
+    reason: str
+    status: DeliveryStatus
+    provider: str = ""
+    provider_ref: str = ""
+    counts: bool = True  # a throttled or unstarted attempt does not count against the delivery
+    epoch: int | None = None  # of the incident that was resolved meanwhile: what a re-fire may revive
+
+
+async def record(tx: Tx, org_id: int, ends: Sequence[Record], now: datetime) -> None:
+    """Close these attempts, one of a delivery. What the provider said of a delivery meanwhile (delivered,
+    failed) stays."""
+    if not ends:
+        return
+    closed = [
+        {
+            "org_id": org_id,
+            "delivery_id": end.delivery_id,
+            "number": end.number,
+            "outcome": end.outcome,
+            "reason": end.reason,
+            "provider": end.provider,
+            "ended_at": now,
+        }
+        for end in ends
+    ]
+    await update_many(tx, attempts, closed, by=("org_id", "delivery_id", "number"))
+    await update_many(tx, deliveries, [_left(end, now) for end in ends], change=_recorded)
+
+
+def _left(end: Record, now: datetime) -> dict[str, Any]:
+    """The delivery after it; None is what stays as it was."""
+    sent = end.status is DeliveryStatus.SENT
+    return {
+        "id": end.delivery_id,
+        "status": end.status.value,
+        "reason": end.reason,
+        "attempts": int(end.counts),
+        "provider": end.provider if sent else None,
+        "provider_ref": end.provider_ref if sent else None,
+        "sent_at": now if sent else None,
+        "ended_at": now if end.status in ENDED else None,
+        "cancelled_epoch": end.epoch,
+    }
+
+
+def _recorded(new: Columns) -> Columns:
+    open_ = sa.text("deliveries.status IN ('queued', 'sending')")
+    judged = {name: sa.case((open_, new[name]), else_=deliveries.c[name]) for name in ("status", "reason")}
+    kept = {name: sa.func.coalesce(value, deliveries.c[name]) for name, value in new.items()}
+    return {**kept, **judged, **_counted(new)}
+
+
+def _counted(new: Columns) -> Columns:
+    return {"attempts": deliveries.c.attempts + new["attempts"]}
