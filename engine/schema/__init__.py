@@ -1,0 +1,62 @@
+"""The tables, and every invariant that SQL can hold.
+
+Never holds a query. Every table has its organisation first in each unique index.
+"""
+
+from engine.schema.columns import (
+    EPOCH,
+    MICROSECOND,
+    OPEN,
+    REFERRED,
+    UNFINISHED,
+    Duration,
+    Instant,
+    Key,
+    metadata,
+)
+from engine.schema.delivery import attempts, cards, deliveries
+from engine.schema.incident import alerts, dedup_keys, incidents
+from engine.schema.install import counters, schema_mark
+from engine.schema.journal import events, inbound, timeline
+from engine.schema.person import contact_methods, contact_rules, people
+from engine.schema.policy import fallbacks, policies, policy_versions
+from engine.schema.schedule import overrides, schedule_versions, schedules
+from engine.schema.service import api_tokens, integration_keys, maintenance_windows, services
+from engine.schema.timer import timers
+
+__all__ = [
+    "EPOCH",
+    "MICROSECOND",
+    "OPEN",
+    "REFERRED",
+    "UNFINISHED",
+    "Duration",
+    "Instant",
+    "Key",
+    "alerts",
+    "api_tokens",
+    "attempts",
+    "cards",
+    "contact_methods",
+    "contact_rules",
+    "counters",
+    "dedup_keys",
+    "deliveries",
+    "events",
+    "fallbacks",
+    "inbound",
+    "incidents",
+    "integration_keys",
+    "maintenance_windows",
+    "metadata",
+    "overrides",
+    "people",
+    "policies",
+    "policy_versions",
+    "schedule_versions",
+    "schedules",
+    "schema_mark",
+    "services",
+    "timeline",
+    "timers",
+]

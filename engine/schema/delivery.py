@@ -1,0 +1,105 @@
+"""Who is told: deliveries, their attempts, and cards.
+
+Never holds a query.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from engine.models import DeliveryKind, DeliveryStatus, Method
+from engine.schema.columns import (
+    REFERRED,
+    UNFINISHED,
+    at,
+    id_,
+    integer,
+    json,
+    metadata,
+    one_of,
+    org,
+    ref,
+    text,
+)
+
+deliveries = sa.Table(
+    "deliveries",
+    metadata,
+    id_(),
+    org(),
+    ref("incident_id", "incidents", nullable=True),
+    text("kind"),
+    text("method"),
+    ref("person_id", "people", nullable=True),
+    ref("method_id", "contact_methods", nullable=True),
+    text("address", nullable=True),
+    integer("round"),
+    integer("pass"),
+    integer("level"),
+    integer("step"),
+    text("idem_key"),
+    text("status"),
+    text("reason", default=""),
+    integer("attempts"),
+    text("provider", default=""),
+    text("provider_ref", default=""),
+    json("body"),
+    at("due_at", nullable=False),
+    at("created_at", nullable=False),
+    at("sent_at"),
+    at("ended_at"),
+    integer("cancelled_epoch", default=None, nullable=True),  # what a re-fire may revive
+    sa.UniqueConstraint("org_id", "idem_key"),
+    one_of("kind", DeliveryKind, "kind"),
+    one_of("method", Method, "method"),
+    one_of("status", DeliveryStatus, "status"),
+)
+sa.Index("ix_deliveries_incident", deliveries.c.org_id, deliveries.c.incident_id)
+sa.Index(
+    "ix_deliveries_ref",
+    deliveries.c.org_id,
+    deliveries.c.provider_ref,
+    sqlite_where=REFERRED,
+    postgresql_where=REFERRED,
+)
+sa.Index(
+    "ix_deliveries_unfinished",
+    deliveries.c.org_id,
+    deliveries.c.status,
+    deliveries.c.id,
+    sqlite_where=UNFINISHED,
+    postgresql_where=UNFINISHED,
+)
+sa.Index("ix_deliveries_method", deliveries.c.org_id, deliveries.c.method_id)
+
+attempts = sa.Table(
+    "attempts",
+    metadata,
+    id_(),
+    org(),
+    ref("delivery_id", "deliveries"),
+    integer("number"),
+    at("started_at", nullable=False),
+    at("ended_at"),
+    text("outcome"),  # sending, sent, retry, rejected, throttled, unknown, not_started
+    text("reason", default=""),
+    text("provider", default=""),
+    sa.UniqueConstraint("org_id", "delivery_id", "number"),
+)
+
+cards = sa.Table(
+    "cards",
+    metadata,
+    id_(),
+    org(),
+    ref("incident_id", "incidents"),
+    text("channel"),
+    ref("person_id", "people", nullable=True),
+    text("channel_id", nullable=True),
+    text("ts", nullable=True),
+    text("broken", nullable=True),  # why no card can stand there, said once
+    at("shown_at"),
+    at("created_at", nullable=False),
+    sa.UniqueConstraint("org_id", "incident_id", "channel"),
+)
+sa.Index("ix_cards_message", cards.c.org_id, cards.c.channel_id, cards.c.ts)
