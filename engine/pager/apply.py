@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ from engine.escalation.fate import (
 )
 from engine.models import Actor, Alert, DeliveryKind, Rank, Timer, TimerKind
 from engine.pager.ladder import Link
-from engine.pager.pages import deliveries_of
+from engine.pager.pages import Pages
 from engine.store import alerts, cards, dedup_keys, deliveries, incidents, journal, timers
 from engine.store.incidents import Incident
 from engine.store.journal import TimelineRow
@@ -56,32 +56,32 @@ class Change:
     quiet: bool = False  # no timeline entry and no card: nothing a person would see
 
     @cached_property
-    def after(self) -> Incident:
-        return replace(self.incident, fate=self.decision.fate)
-
-    @cached_property
-    def settled(self) -> tuple[Effect, ...]:
+    def effects(self) -> tuple[Effect, ...]:
         return settled(self.decision.effects)
-
-    @cached_property
-    def _by_kind(self) -> dict[type[Any], list[Any]]:
-        kinds: dict[type[Any], list[Any]] = defaultdict(list)
-        for effect in self.settled:
-            kinds[type(effect)].append(effect)
-        return dict(kinds)
-
-    def effects(self, kind: type[E]) -> list[E]:
-        return self._by_kind.get(kind, [])
 
     @property
     def text(self) -> str:
         """The line of the timeline: the reason, and who should have been told and cannot be."""
         remarks = list(self.remarks)
-        for effect in self.effects(PageFallback):
-            links = self.chain[: effect.links]
-            remarks += [remark for link in links for remark in link.remarks]
-            remarks += [] if links else ["the fallback chain is empty"]
+        for effect in self.effects:
+            if isinstance(effect, PageFallback):
+                links = self.chain[: effect.links]
+                remarks += [remark for link in links for remark in link.remarks]
+                remarks += [] if links else ["the fallback chain is empty"]
         return "; ".join(dict.fromkeys((self.decision.reason, *remarks)))
+
+
+class Effects:
+    """What follows from a batch of changes, sorted by kind; each effect with its change."""
+
+    def __init__(self, changes: Iterable[Change]) -> None:
+        self._by_kind: dict[type[Any], list[tuple[Change, Any]]] = defaultdict(list)
+        for change in changes:
+            for effect in change.effects:
+                self._by_kind[type(effect)].append((change, effect))
+
+    def of(self, kind: type[E]) -> Sequence[tuple[Change, E]]:
+        return self._by_kind.get(kind, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,23 +98,23 @@ async def apply(
     """Write all changes; at most one for each incident."""
     if not changes:
         return Applied()
+    effects = Effects(changes)
     await incidents.save_fates(tx, [(change.incident, change.decision.fate) for change in changes])
-    await _close_alerts(tx, org_id, changes, now)
+    await _close_alerts(tx, org_id, effects, now)
     await _write_timeline(tx, org_id, changes, now)
-    disarmed = [change.incident.id for change in changes if change.effects(Disarm)]
-    await timers.disarm(tx, org_id, FATE_KINDS, disarmed)
-    ringing = await _cancel(tx, org_id, changes, now)
-    armings = _armings(changes)
-    armings += await _queue(tx, org_id, changes, directory, now)
-    armings += await _revive(tx, org_id, changes)
+    await timers.disarm(tx, org_id, FATE_KINDS, [change.incident.id for change, _ in effects.of(Disarm)])
+    ringing = await _cancel(tx, org_id, effects, now)
+    armings = _armings(effects)
+    armings += await _queue(tx, org_id, changes, Pages(directory, now), now)
+    armings += await _revive(tx, org_id, effects)
     armings += await card_armings(tx, org_id, [c.incident.id for c in changes if not c.quiet], now)
     await timers.arm(tx, org_id, armings)
     return Applied(ringing, bool(armings))
 
 
-async def _close_alerts(tx: Tx, org_id: int, changes: Sequence[Change], now: datetime) -> None:
+async def _close_alerts(tx: Tx, org_id: int, effects: Effects, now: datetime) -> None:
     for by in ("source", "human"):
-        ids = [c.incident.id for c in changes if any(effect.by == by for effect in c.effects(CloseAlerts))]
+        ids = [change.incident.id for change, effect in effects.of(CloseAlerts) if effect.by == by]
         if ids:
             closed = await alerts.close_all(tx, org_id, ids, by, now)
             await dedup_keys.remember(tx, org_id, [_memory(alert, by, now) for alert in closed])
@@ -152,18 +152,17 @@ async def _write_timeline(tx: Tx, org_id: int, changes: Sequence[Change], now: d
 
 
 async def _cancel(
-    tx: Tx, org_id: int, changes: Sequence[Change], now: datetime
+    tx: Tx, org_id: int, effects: Effects, now: datetime
 ) -> tuple[tuple[str, str, int | None], ...]:
     """Cancel what is queued; say which calls may still be ringing."""
     alike: dict[CancelPages, dict[int, int]] = defaultdict(dict)  # to the epochs of the incidents
-    for change in changes:
-        for effect in change.effects(CancelPages):
-            alike[effect][change.incident.id] = change.decision.fate.epoch
-        for ended in change.effects(EndResponder):
-            gone = await deliveries.cancel_responder(
-                tx, org_id, change.incident.id, ended.person_id, "answered", now
-            )
-            await timers.disarm_unsent(tx, org_id, gone)
+    for change, effect in effects.of(CancelPages):
+        alike[effect][change.incident.id] = change.decision.fate.epoch
+    for change, ended in effects.of(EndResponder):
+        gone = await deliveries.cancel_responder(
+            tx, org_id, change.incident.id, ended.person_id, "answered", now
+        )
+        await timers.disarm_unsent(tx, org_id, gone)
     for effect, epochs in alike.items():
         kinds = [DeliveryKind.PAGE, *((DeliveryKind.RESPONDER,) if effect.responders else ())]
         gone = await deliveries.cancel(tx, org_id, sorted(epochs), kinds, effect.reason, epochs, now)
@@ -173,22 +172,19 @@ async def _cancel(
     return tuple((call.provider, call.provider_ref, call.person_id) for call in calls)
 
 
-def _armings(changes: Sequence[Change]) -> list[Arming]:
+def _armings(effects: Effects) -> list[Arming]:
     return [
         Arming(arm.kind, change.incident.id, arm.due_at, change.decision.fate.epoch)
-        for change in changes
-        for arm in change.effects(Arm)
+        for change, arm in effects.of(Arm)
     ]
 
 
-async def _queue(
-    tx: Tx, org_id: int, changes: Sequence[Change], directory: Directory, now: datetime
-) -> list[Arming]:
+async def _queue(tx: Tx, org_id: int, changes: Sequence[Change], pages: Pages, now: datetime) -> list[Arming]:
     new = [
         delivery
         for change in changes
-        for effect in change.settled
-        for delivery in deliveries_of(effect, change.after, directory, change.chain, now)
+        for effect in change.effects
+        for delivery in pages.of(effect, change.incident.id, change.decision.fate, change.chain)
     ]
     return deliver_armings(await deliveries.queue(tx, org_id, new, now))
 
@@ -197,12 +193,10 @@ def deliver_armings(queued: Iterable[tuple[int, datetime]], rank: Rank = Rank.PA
     return [Arming(TimerKind.DELIVER, one, due_at, rank=rank) for one, due_at in queued]
 
 
-async def _revive(tx: Tx, org_id: int, changes: Sequence[Change]) -> list[Arming]:
+async def _revive(tx: Tx, org_id: int, effects: Effects) -> list[Arming]:
     armings: list[Arming] = []
-    for change in changes:
-        for effect in change.effects(RevivePages):
-            revived = await deliveries.revive(tx, org_id, change.incident.id, effect.epoch)
-            armings += deliver_armings(revived)
+    for change, effect in effects.of(RevivePages):
+        armings += deliver_armings(await deliveries.revive(tx, org_id, change.incident.id, effect.epoch))
     return armings
 
 

@@ -33,7 +33,7 @@ from engine.escalation.fate import (
 from engine.models import ORG, Actor, Timer, TimerKind, Urgency, Via
 from engine.nudge import Nudge
 from engine.pager.alarm import raise_alarm
-from engine.pager.apply import Change, apply
+from engine.pager.apply import Change, Effects, apply
 from engine.pager.ladder import Ladders, reaches_somebody
 from engine.pager.maintenance import held as held_by_maintenance
 from engine.pager.maintenance import on_now
@@ -244,9 +244,8 @@ class Escalator:
         return Worked((*due, *absent), ())
 
     async def _alarms(self, tx: Tx, changes: Sequence[Change], now: datetime) -> None:
-        for change in changes:
-            falls_back = bool(change.effects(PageFallback))
-            if falls_back and not reaches_somebody(change.chain):
+        for change, _ in Effects(changes).of(PageFallback):
+            if not reaches_somebody(change.chain):
                 text = f"#{change.incident.number}: nobody can be reached, and the fallback chain is empty"
                 await raise_alarm(tx, change.incident.org_id, "fallback_empty", text, now)
 

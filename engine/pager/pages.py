@@ -9,144 +9,143 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from engine.directory import Directory, Person
-from engine.escalation.fate import FALLBACK, Effect, PageFallback, PageLevel, PageResponder, Say, Tell
-from engine.models import DeliveryKind, Method
+from engine.contact import Step
+from engine.directory import Directory
+from engine.escalation.fate import FALLBACK, Effect, Fate, PageFallback, PageLevel, PageResponder, Say, Tell
+from engine.models import DeliveryKind, Method, Urgency
 from engine.pager.ladder import Link, steps
 from engine.store.deliveries import NewDelivery
-from engine.store.incidents import Incident
 
 
-def deliveries_of(
-    effect: Effect, incident: Incident, directory: Directory, chain: Sequence[Link], now: datetime
-) -> list[NewDelivery]:
-    """What must be sent for an effect; none for effects that send nothing."""
-    if isinstance(effect, PageLevel):
-        people = [
-            page for one in effect.people for page in _person(incident, directory, one, effect.level, now)
-        ]
-        return people + [_channel(incident, name, effect.level, now) for name in effect.channels]
-    if isinstance(effect, PageFallback):
-        return list(_fallback(incident, directory, chain[: effect.links], now))
-    if isinstance(effect, PageResponder):
-        return _responder(incident, directory, effect, now)
-    if isinstance(effect, Say):
-        return [say(incident, effect.key, effect.text, now)]
-    if isinstance(effect, Tell):
-        return tell(incident, effect.key, effect.text, now)
-    return []
+class Pages:
+    """The deliveries of a batch, made at one instant; the steps of a person are worked out once."""
 
+    def __init__(self, directory: Directory, now: datetime) -> None:
+        self._directory = directory
+        self._now = now
+        self._known: dict[tuple[int, Urgency], tuple[Step, ...]] = {}
 
-def _key(incident: Incident, level: int, recipient: str, method: Method, step: int) -> str:
-    fate = incident.fate
-    return f"page:{incident.id}:{fate.round}:{fate.pass_}:{level}:{recipient}:{method}:{step}"
-
-
-def _person(
-    incident: Incident, directory: Directory, person_id: int, level: int, now: datetime
-) -> list[NewDelivery]:
-    person = directory.people[person_id]
-    return [
-        NewDelivery(
-            incident_id=incident.id,
-            kind=DeliveryKind.PAGE,
-            method=step.method.kind,
-            idem_key=_key(incident, level, f"p{person_id}", step.method.kind, step.index),
-            due_at=now + step.delay,
-            person_id=person_id,
-            method_id=step.method.id,
-            round=incident.fate.round,
-            pass_=incident.fate.pass_,
-            level=level,
-            step=step.index,
-        )
-        for step in steps(person, incident.fate.urgency)
-    ]
-
-
-def _channel(incident: Incident, channel: str, level: int, now: datetime) -> NewDelivery:
-    return _addressed(incident, Method.CHANNEL, channel, f"c{channel}", level, now)
-
-
-def _addressed(
-    incident: Incident, method: Method, address: str, recipient: str, level: int, now: datetime
-) -> NewDelivery:
-    return NewDelivery(
-        incident_id=incident.id,
-        kind=DeliveryKind.PAGE,
-        method=method,
-        idem_key=_key(incident, level, recipient, method, 0),
-        due_at=now,
-        address=address,
-        round=incident.fate.round,
-        pass_=incident.fate.pass_,
-        level=level,
-    )
-
-
-def _fallback(
-    incident: Incident, directory: Directory, links: Iterable[Link], now: datetime
-) -> Iterable[NewDelivery]:
-    for link in links:
-        for person_id in link.people:
-            yield from _person(incident, directory, person_id, FALLBACK, now)
-        for channel in link.channels:
-            yield _channel(incident, channel, FALLBACK, now)
-        for url in link.urls:
-            # Why the index: an apprise URL holds a secret, which stays in the settings.
-            yield _addressed(incident, Method.URL, str(url), f"u{url}", FALLBACK, now)
-
-
-def _responder(
-    incident: Incident, directory: Directory, ask: PageResponder, now: datetime
-) -> list[NewDelivery]:
-    person: Person | None = directory.people.get(ask.person_id)
-    if person is None:
+    def of(self, effect: Effect, incident_id: int, fate: Fate, chain: Sequence[Link]) -> list[NewDelivery]:
+        """What must be sent for an effect, the incident's fate being this; none for most effects."""
+        if isinstance(effect, PageLevel):
+            return self._rung(effect.people, effect.channels, incident_id, fate, effect.level)
+        if isinstance(effect, PageFallback):
+            return self._fallback(chain[: effect.links], incident_id, fate)
+        if isinstance(effect, PageResponder):
+            return self._responder(effect, incident_id, fate)
+        if isinstance(effect, Say):
+            return [say(incident_id, fate, effect.key, effect.text, self._now)]
+        if isinstance(effect, Tell):
+            return _tell(incident_id, fate, effect, self._now)
         return []
-    return [
-        NewDelivery(
-            incident_id=incident.id,
-            kind=DeliveryKind.RESPONDER,
-            method=step.method.kind,
-            idem_key=f"responder:{incident.id}:{ask.sequence}:p{person.id}:{step.method.kind}:{step.index}",
-            due_at=now + step.delay,
-            person_id=person.id,
-            method_id=step.method.id,
-            round=incident.fate.round,
-            pass_=ask.sequence,
-            step=step.index,
+
+    def _steps(self, person_id: int, urgency: Urgency) -> tuple[Step, ...]:
+        asked = (person_id, urgency)
+        if asked not in self._known:
+            self._known[asked] = steps(self._directory.people[person_id], urgency)
+        return self._known[asked]
+
+    def _rung(
+        self, people: Iterable[int], channels: Iterable[str], incident_id: int, fate: Fate, level: int
+    ) -> list[NewDelivery]:
+        pages = [page for one in people for page in self._person(one, incident_id, fate, level)]
+        said = (self._addressed(Method.CHANNEL, "c", one, incident_id, fate, level) for one in channels)
+        return [*pages, *said]
+
+    def _fallback(self, links: Iterable[Link], incident_id: int, fate: Fate) -> list[NewDelivery]:
+        pages: list[NewDelivery] = []
+        for link in links:
+            pages += self._rung(link.people, link.channels, incident_id, fate, FALLBACK)
+            # Why the index: an apprise URL holds a secret, which stays in the settings.
+            for url in link.urls:
+                pages.append(self._addressed(Method.URL, "u", str(url), incident_id, fate, FALLBACK))
+        return pages
+
+    def _person(self, person_id: int, incident_id: int, fate: Fate, level: int) -> list[NewDelivery]:
+        return [
+            NewDelivery(
+                incident_id=incident_id,
+                kind=DeliveryKind.PAGE,
+                method=step.method.kind,
+                idem_key=_key(incident_id, fate, level, f"p{person_id}", step.method.kind, step.index),
+                due_at=self._now + step.delay,
+                person_id=person_id,
+                method_id=step.method.id,
+                round=fate.round,
+                pass_=fate.pass_,
+                level=level,
+                step=step.index,
+            )
+            for step in self._steps(person_id, fate.urgency)
+        ]
+
+    def _addressed(
+        self, method: Method, mark: str, address: str, incident_id: int, fate: Fate, level: int
+    ) -> NewDelivery:
+        return NewDelivery(
+            incident_id=incident_id,
+            kind=DeliveryKind.PAGE,
+            method=method,
+            idem_key=_key(incident_id, fate, level, f"{mark}{address}", method, 0),
+            due_at=self._now,
+            address=address,
+            round=fate.round,
+            pass_=fate.pass_,
+            level=level,
         )
-        for step in steps(person, incident.fate.urgency)
-    ]
+
+    def _responder(self, ask: PageResponder, incident_id: int, fate: Fate) -> list[NewDelivery]:
+        who = ask.person_id
+        if who not in self._directory.people:
+            return []
+        return [
+            NewDelivery(
+                incident_id=incident_id,
+                kind=DeliveryKind.RESPONDER,
+                method=step.method.kind,
+                idem_key=f"responder:{incident_id}:{ask.sequence}:p{who}:{step.method.kind}:{step.index}",
+                due_at=self._now + step.delay,
+                person_id=who,
+                method_id=step.method.id,
+                round=fate.round,
+                pass_=ask.sequence,
+                step=step.index,
+            )
+            for step in self._steps(who, fate.urgency)
+        ]
 
 
-def say(incident: Incident, key: str, text: str, now: datetime) -> NewDelivery:
+def _key(incident_id: int, fate: Fate, level: int, recipient: str, method: Method, step: int) -> str:
+    return f"page:{incident_id}:{fate.round}:{fate.pass_}:{level}:{recipient}:{method}:{step}"
+
+
+def say(incident_id: int, fate: Fate, key: str, text: str, now: datetime) -> NewDelivery:
     """A line in the thread of the incident's card; the channel is looked up when it is sent."""
     return NewDelivery(
-        incident_id=incident.id,
+        incident_id=incident_id,
         kind=DeliveryKind.STATUS,
         method=Method.CHANNEL,
-        idem_key=f"say:{incident.id}:{incident.fate.round}:{key}",
+        idem_key=f"say:{incident_id}:{fate.round}:{key}",
         due_at=now,
-        round=incident.fate.round,
+        round=fate.round,
         body={"text": text, "thread": True},
     )
 
 
-def tell(incident: Incident, key: str, text: str, now: datetime) -> list[NewDelivery]:
+def _tell(incident_id: int, fate: Fate, effect: Tell, now: datetime) -> list[NewDelivery]:
     """A quiet message to whoever acknowledged, if that was a person."""
-    by = incident.fate.acknowledged_by
+    by = fate.acknowledged_by
     if by is None or by.person_id is None:
         return []
     return [
         NewDelivery(
-            incident_id=incident.id,
+            incident_id=incident_id,
             kind=DeliveryKind.STATUS,
             method=Method.SLACK,
-            idem_key=f"tell:{incident.id}:{incident.fate.round}:{key}:p{by.person_id}",
+            idem_key=f"tell:{incident_id}:{fate.round}:{effect.key}:p{by.person_id}",
             due_at=now,
             person_id=by.person_id,
-            round=incident.fate.round,
-            body={"text": text},
+            round=fate.round,
+            body={"text": effect.text},
         )
     ]

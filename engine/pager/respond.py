@@ -136,7 +136,7 @@ class Responder:
             row = TimelineRow(incident.id, "note", actor, text, incident.fate.epoch)
             await journal.append_timeline(tx, ORG, [row], now)
             key = f"note:{actor.name}:{int(now.timestamp() * 1000)}"
-            line = say(incident, key, f"Note by {actor.name}: {text}", now)
+            line = say(incident.id, incident.fate, key, f"Note by {actor.name}: {text}", now)
             queued = await deliveries.queue(tx, ORG, [line], now)
             await timers.arm(tx, ORG, deliver_armings(queued))
 

@@ -10,9 +10,8 @@ from engine.escalation import Fate
 from engine.escalation import fate as f
 from engine.models import DeliveryKind, Method, Urgency
 from engine.pager.ladder import Link
-from engine.pager.pages import deliveries_of
+from engine.pager.pages import Pages
 from engine.store.deliveries import NewDelivery
-from engine.store.incidents import Incident
 from tests.unit.escalations import ANA, MIN, NOW, after, fresh
 
 METHODS = (
@@ -24,12 +23,8 @@ PERSON = Person(1, "ana", "U1", "UTC", admin=False, active=True, methods=METHODS
 DIRECTORY = Directory(1, 1, {1: PERSON}, {}, {}, {})
 
 
-def incident(fate: Fate) -> Incident:
-    return Incident(42, 1, 7, 1, "group", "db-1 is down", 1, NOW, NOW, None, 1, fate)
-
-
 def made(effect: f.Effect, fate: Fate | None = None, chain: tuple[Link, ...] = ()) -> list[NewDelivery]:
-    return deliveries_of(effect, incident(fate or fresh()), DIRECTORY, chain, NOW)
+    return Pages(DIRECTORY, NOW).of(effect, 42, fate or fresh(), chain)
 
 
 def test_a_level_pages_people_by_their_rules_and_channels_at_once() -> None:
