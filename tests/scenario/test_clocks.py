@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import zoneinfo
 from collections import Counter
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from importlib import resources
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -172,6 +177,54 @@ async def test_a_handoff_in_the_night_the_clocks_change(
     assert await on_call_at(pager, handoff + hour - second, "c") == after
     assert await on_call_at(pager, handoff + hour, "d") == after
     assert await on_call_at(pager, handoff + 20 * hour, "e") == after
+    await pager.close()
+
+
+@pytest.fixture
+def new_rules(tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Gives Berlin the rules of another zone, as an update of the zone data and a start would."""
+
+    def update(rules: str) -> None:
+        berlin = tmp_path / "Europe" / "Berlin"
+        berlin.parent.mkdir(exist_ok=True)
+        berlin.write_bytes(resources.files("tzdata.zoneinfo").joinpath(*rules.split("/")).read_bytes())
+        zoneinfo.reset_tzpath([tmp_path])
+        zoneinfo.ZoneInfo.clear_cache()
+
+    yield update
+    zoneinfo.reset_tzpath()
+    zoneinfo.ZoneInfo.clear_cache()
+
+
+async def test_new_zone_data_counts_from_the_next_start(
+    any_database_url: str, clock: FakeClock, new_rules: Callable[[str], None]
+) -> None:
+    """Summer time is given up: whoever is asked or paged after the next start goes by that, for the past
+    as well, since no shift is stored and no schedule is touched (F-30)."""
+    new_rules("Europe/Berlin")
+    pager = await Pager(any_database_url, clock, BERLIN).start()
+    in_summer, in_winter = (datetime(2026, 7, 1, hour, 30, tzinfo=UTC) for hour in (0, 1))  # both 02:30
+    day, hour, second = timedelta(days=1), timedelta(hours=1), timedelta(seconds=1)
+
+    async def handoffs() -> list[datetime | None]:
+        asked = [in_summer - second, in_winter, in_winter + day + hour]
+        return [(await pager.app.roster.who(at))[0].since for at in asked]
+
+    async def stored() -> list[Any]:
+        async with pager.app.database.snapshot() as tx:
+            return [tuple(row) for row in await tx.execute(sa.select(schema.schedule_versions))]
+
+    clock.move_to(in_summer + 10 * day)
+    assert await handoffs() == [in_summer - day, in_summer, in_summer + day]
+    before = await stored()
+    paged = await on_call_at(pager, in_summer + 11 * day, "a")
+
+    new_rules("Africa/Algiers")  # Berlin's winter, all the year
+    await pager.restart()
+    assert await handoffs() == [in_winter - day, in_winter, in_winter + day]
+    assert await stored() == before
+    assert await on_call_at(pager, in_summer + 12 * day, "b") == paged, "the handoff is an hour away"
+    assert await on_call_at(pager, in_winter + 12 * day, "c") != paged
     await pager.close()
 
 
