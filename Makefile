@@ -45,9 +45,10 @@ lock: $(VENV)/.check  ## pin every dependency anew
 clean:  ## remove .venv and what the demo kept
 	rm -rf $(VENV) data/demo
 
-# What failed is run once more, alone: tests of whole processes have deadlines, which a machine that
-# is busy with something else can miss. What fails alone too has failed.
-pytest = $(BIN)/python -m pytest -q -n auto $(1) $(TESTS) || { \
+# Why the empty variable: where Python may not write bytecode, each of the hundreds of processes that
+# tests start compiles everything anew. What failed is run once more, alone: tests of whole processes
+# have deadlines, which a machine that is busy with something else can miss. What fails alone too has failed.
+pytest = export PYTHONDONTWRITEBYTECODE=; $(BIN)/python -m pytest -q -n auto $(1) $(TESTS) || { \
 	echo "--- once more, alone, what failed:"; \
 	$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none $(1) $(TESTS); }
 

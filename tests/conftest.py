@@ -15,11 +15,15 @@ from sqlalchemy import create_engine
 
 from engine import schema
 from engine.db import Database
+from tests.compiled import share_compiled_statements
 from tests.fakes import FakeClock
 from tests.servers import database_url, new_database, run_on_server, throwaway_postgresql
 
 # No test pulls the plug of the server itself, and making and dropping a database is mostly syncing.
 FORGETFUL = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
+
+
+share_compiled_statements()
 
 
 @pytest.fixture(autouse=True)
