@@ -12,30 +12,23 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from cyclopts import App, CycloptsError
 
 from bot.commands.say import note
 from bot.logs import redact_text, set_up_logs
+from bot.release import release
 from engine.errors import BadInput, MidwatchError
 
 FAILED: Final = 1
 WRONG_INPUT: Final = 2
 
 
-def _version() -> str:
-    try:
-        return version("midwatch")
-    except PackageNotFoundError:  # run from a checkout that was not installed
-        return "unknown"
-
-
 app = App(
     name="midwatch",
     help="The on-call pager that lives in Slack.",
-    version=_version,
+    version=release,
     help_format="plaintext",
     result_action="return_value",
     exit_on_error=False,

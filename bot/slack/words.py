@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from bot.slack import escape
 from engine.models import IncidentStatus, IncidentView, Method, Severity, Via
+from engine.schedule.zones import zone_named
 
 
 class State(StrEnum):
@@ -123,7 +124,4 @@ def wall(at: datetime, timezone: str) -> str:
 
 def zone_of(name: str) -> ZoneInfo:
     """The zone of that name; UTC for a name that is none."""
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # an unknown key, a path, or a folder of the database
-        return ZoneInfo("UTC")
+    return zone_named(name) or ZoneInfo("UTC")

@@ -9,7 +9,6 @@ import re
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Final
-from zoneinfo import ZoneInfo
 
 import structlog
 
@@ -23,6 +22,7 @@ from engine.db import Database, Tx, Writer
 from engine.directory import ContactRule, Directory, Person
 from engine.errors import BadInput, NotFound, Refused
 from engine.models import ORG, Method
+from engine.schedule.zones import zone_named
 from engine.store import directory as store
 from engine.store import keys, people
 from engine.store.keys import Listed
@@ -82,7 +82,7 @@ class Setup:
     async def enrol(self, slack_user_id: str, name: str, timezone: str) -> Person:
         """Make a Slack user a person who is paged in Slack; whoever is one already stays as they are."""
         now = self._clock.now()
-        zone = timezone if _is_zone(timezone) else "UTC"
+        zone = timezone if zone_named(timezone) is not None else "UTC"
 
         async def unit(tx: Tx) -> Person:
             await store.lock(tx, ORG)
@@ -215,14 +215,6 @@ def _named(name: str, known: dict[str, int], noun: str) -> int:
     if name not in known:
         raise NotFound(f"There is no {noun} {name!r}. There are: {', '.join(sorted(known)) or 'none yet'}.")
     return known[name]
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # unknown, malformed, or a folder of zones
-        return False
-    return True
 
 
 def _free_name(wanted: str, taken: Collection[str]) -> str:

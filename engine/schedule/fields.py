@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo
+
+from engine.schedule.zones import zone_named
 
 FIRST_YEAR, LAST_YEAR = 1900, 2199  # as far as the resolver can be asked
 
@@ -76,9 +77,7 @@ class Fields:
         name = self.text(raw, place)
         if not name:
             return "UTC"
-        try:
-            ZoneInfo(name)
-        except (KeyError, ValueError, OSError):  # unknown, malformed, or a folder of zones
+        if zone_named(name) is None:
             return self.wrong(place, f"there is no time zone {name!r}; write one like Europe/Berlin", "UTC")
         return name
 

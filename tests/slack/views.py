@@ -6,44 +6,20 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from engine.models import (
-    Alert,
-    AlertStatus,
-    Attempt,
-    DeliveryStatus,
-    IncidentStatus,
-    IncidentView,
-    Link,
-    Method,
-    Severity,
-    Urgency,
-    Via,
-)
+from engine.models import Alert, Attempt, DeliveryStatus, IncidentStatus, IncidentView, Link, Method, Via
+from tests.notify import values
 
 NOW = datetime(2026, 3, 2, 2, 14, 3, tzinfo=UTC)
 
 
 def an_alert(**changes: Any) -> Alert:
-    alert = Alert(
-        id=7,
-        incident_id=1,
-        service_id=1,
-        dedup_key="k",
-        source_group=None,
-        status=AlertStatus.FIRING,
-        severity=Severity.CRITICAL,
-        raw_severity="critical",
-        urgency=Urgency.HIGH,
-        summary="Instance db-1 is down",
-        labels={"alertname": "InstanceDown", "cluster": "eu"},
-        links=(Link("https://runbook.example/db", "Runbook"),),
-        event_count=1,
-        flap_count=0,
-        started_at=NOW,
-        first_seen_at=NOW,
-        last_seen_at=NOW,
-    )
-    return replace(alert, **changes)
+    at: dict[str, Any] = {"started_at": NOW, "first_seen_at": NOW, "last_seen_at": NOW, "event_count": 1}
+    said: dict[str, Any] = {
+        "summary": "Instance db-1 is down",
+        "labels": {"alertname": "InstanceDown", "cluster": "eu"},
+        "links": (Link("https://runbook.example/db", "Runbook"),),
+    }
+    return values.alert(**at | said | changes)
 
 
 def an_attempt(**changes: Any) -> Attempt:
@@ -51,32 +27,16 @@ def an_attempt(**changes: Any) -> Attempt:
 
 
 def a_view(**changes: Any) -> IncidentView:
-    view = IncidentView(
-        id=11,
-        org_id=1,
-        number=42,
-        status=IncidentStatus.TRIGGERED,
-        urgency=Urgency.HIGH,
-        title="db-1 is down",
-        service_id=1,
-        service="checkout",
-        channel="#payments",
-        policy="payments",
-        severity=Severity.CRITICAL,
-        raw_severity="critical",
-        epoch=3,
-        round=1,
-        pass_=0,
-        level=0,
-        opened_at=NOW,
-        alerts=(an_alert(),),
-        alert_count=1,
-        firing_count=1,
-        event_count=1,
-        next_step_at=NOW + timedelta(minutes=5),
-        receipts=(an_attempt(), an_attempt(method=Method.SMS, status=DeliveryStatus.QUEUED)),
-    )
-    return replace(view, **changes)
+    usual: dict[str, Any] = {
+        "id": 11,
+        "epoch": 3,
+        "opened_at": NOW,
+        "alerts": (an_alert(),),
+        "event_count": 1,
+        "next_step_at": NOW + timedelta(minutes=5),
+        "receipts": (an_attempt(), an_attempt(method=Method.SMS, status=DeliveryStatus.QUEUED)),
+    }
+    return values.view(**usual | changes)
 
 
 def acked(**changes: Any) -> IncidentView:
