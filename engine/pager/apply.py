@@ -7,7 +7,7 @@ together (fate, timeline, timers, deliveries, cards) is written here together.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -32,7 +32,7 @@ from engine.models import Actor, Alert, DeliveryKind, Rank, Timer, TimerKind
 from engine.pager.ladder import Link
 from engine.pager.pages import Pages
 from engine.store import alerts, cards, dedup_keys, deliveries, incidents, journal, timers
-from engine.store.incidents import Incident
+from engine.store.incidents import NOTHING_NEW, Incident
 from engine.store.journal import TimelineRow
 from engine.store.timers import FATE_KINDS, Arming
 
@@ -93,13 +93,19 @@ class Applied:
 
 
 async def apply(
-    tx: Tx, org_id: int, changes: Sequence[Change], directory: Directory, now: datetime
+    tx: Tx,
+    org_id: int,
+    changes: Sequence[Change],
+    directory: Directory,
+    now: datetime,
+    versions: Mapping[int, int] = NOTHING_NEW,
 ) -> Applied:
-    """Write all changes; at most one for each incident."""
+    """Write all changes; at most one for each incident. `versions`: the policy versions that they set
+    out on."""
     if not changes:
         return Applied()
     effects = Effects(changes)
-    await incidents.save_fates(tx, [(change.incident, change.decision.fate) for change in changes])
+    await incidents.save_fates(tx, [(one.incident, one.decision.fate) for one in changes], versions)
     await _close_alerts(tx, org_id, effects, now)
     await _write_timeline(tx, org_id, changes, now)
     await timers.disarm(tx, org_id, FATE_KINDS, [change.incident.id for change, _ in effects.of(Disarm)])

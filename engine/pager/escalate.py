@@ -38,7 +38,7 @@ from engine.pager.ladder import Ladders, reaches_somebody
 from engine.pager.maintenance import held as held_by_maintenance
 from engine.pager.maintenance import on_now
 from engine.pager.unclean import UncleanEnd
-from engine.pager.walk import policy_of, set_out
+from engine.pager.walk import new_versions, policy_of, show
 from engine.store import incidents, timers
 from engine.store.incidents import Incident
 from engine.store.timers import FATE_KINDS
@@ -223,20 +223,20 @@ class Escalator:
             return Worked((), tuple(batch))
         held = {incident.id: incident for incident in locked}
         absent = tuple(t for t in batch if t.subject_id not in held)
-        live = await timers.live(tx, [t.id for t in batch if t.subject_id in held])
-        due = _one_each([timer for timer in live.values() if timer.due_at <= now])
+        ours = _one_each([timer for timer in batch if timer.subject_id in held])
+        due = await timers.finish_due(tx, [timer.id for timer in ours], now)
         walking = [(held[t.subject_id], await policy_of(tx, known, held[t.subject_id])) for t in due]
         windows = await on_now(tx, ORG, now)
         ladders = Ladders(known, now)
-        changes = [
+        ruled = [
             held_by_maintenance(timer, incident, windows, now)
             or _ruled(timer, incident, policy, ladders, now, COMMANDS[timer.kind], ENTRIES[timer.kind])
             for timer, (incident, policy) in zip(due, walking, strict=True)
         ]
-        await timers.finish_all(tx, [timer.id for timer in due])
-        await set_out(tx, known, walking, now)
-        await apply(tx, ORG, [change for change in changes if change is not None], known, now)
-        await self._alarms(tx, [change for change in changes if change is not None], now)
+        changes = [change for change in ruled if change is not None]
+        await apply(tx, ORG, changes, known, now, new_versions(walking))
+        await show(tx, known, walking, now)
+        await self._alarms(tx, changes, now)
         if wait is None:
             return Worked(tuple(due), absent)
         # Nobody was skipped, so these incidents are no more: their timers would be due for ever.
@@ -343,7 +343,8 @@ def _batches(due: Sequence[Timer]) -> list[Sequence[Timer]]:
 
 
 def _one_each(due: Sequence[Timer]) -> list[Timer]:
-    """One timer for each incident, the earliest: the next one is judged by what this one changes."""
+    """One timer for each incident, the earliest: the next one is judged by what this one changes.
+    It stays due."""
     first: dict[int, Timer] = {}
     for timer in sorted(due, key=lambda one: (one.due_at, one.id)):
         first.setdefault(timer.subject_id, timer)

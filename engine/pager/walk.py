@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 from engine.db import Tx
 from engine.directory import Directory, Policy
@@ -15,6 +16,8 @@ from engine.models import Rank, TimerKind
 from engine.store import cards, directory, incidents, timers
 from engine.store.incidents import Incident
 from engine.store.timers import Arming
+
+Walking: TypeAlias = Sequence[tuple[Incident, Policy | None]]
 
 
 async def policy_of(tx: Tx, known: Directory, incident: Incident) -> Policy | None:
@@ -35,18 +38,29 @@ async def policy_of(tx: Tx, known: Directory, incident: Incident) -> Policy | No
         return None
 
 
-async def set_out(
-    tx: Tx, known: Directory, walking: Sequence[tuple[Incident, Policy | None]], now: datetime
-) -> None:
+def new_versions(walking: Walking) -> dict[int, int]:
+    """The policy versions that these incidents walk and that nobody has stored yet, by incident."""
+    return {one.id: policy.version_id for one, policy in _fresh(walking) if policy is not None}
+
+
+async def set_out(tx: Tx, known: Directory, walking: Walking, now: datetime) -> None:
     """Before its first timer has fired nobody has stored which policy it walks, nor shown it."""
-    fresh = [(incident, policy) for incident, policy in walking if incident.policy_version_id is None]
-    await incidents.set_policy(tx, {one.id: policy.version_id for one, policy in fresh if policy is not None})
+    await incidents.set_policy(tx, new_versions(walking))
+    await show(tx, known, walking, now)
+
+
+async def show(tx: Tx, known: Directory, walking: Walking, now: datetime) -> None:
+    """Give those that set out a card in the channel of their service."""
     places = []
-    for incident, _ in fresh:
+    for incident, _ in _fresh(walking):
         service = known.services.get(incident.service_id)
         if service is not None and service.channel:
             places.append((incident.id, service.channel))
     if places:
-        org_id = fresh[0][0].org_id
+        org_id = walking[0][0].org_id
         shown = await cards.ensure_all(tx, org_id, places, now)
         await timers.arm(tx, org_id, [Arming(TimerKind.CARD, card, now, rank=Rank.CARD) for card in shown])
+
+
+def _fresh(walking: Walking) -> list[tuple[Incident, Policy | None]]:
+    return [(incident, policy) for incident, policy in walking if incident.policy_version_id is None]

@@ -217,6 +217,15 @@ async def finish_all(tx: Tx, ids: Sequence[int]) -> None:
         await tx.execute(sa.delete(timers).where(any_of(timers.c.id, ids)))
 
 
+async def finish_due(tx: Tx, ids: Sequence[int], now: datetime) -> list[Timer]:
+    """Finish those of these timers that are due still, whatever became of them since they were read;
+    returns them. Their incidents are locked by us."""
+    rows = await tx.execute(
+        sa.delete(timers).where(any_of(timers.c.id, ids), timers.c.due_at <= now).returning(*COLUMNS)
+    )
+    return sorted((_timer(row) for row in rows), key=lambda timer: (timer.due_at, timer.id))
+
+
 async def claim(
     tx: Tx, candidates: Sequence[Timer], owner: str, lease_until: datetime, now: datetime
 ) -> list[Timer]:
