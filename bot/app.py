@@ -30,6 +30,7 @@ from bot.web.parts import Demo, Phones, WebParts
 from bot.web.server import build_web, runner
 from engine import metrics
 from engine.clock import Clock, MovableClock
+from engine.crew import Crew
 from engine.db import Database, Writer
 from engine.horizon import Horizon
 from engine.models import LaneName, Timer
@@ -328,7 +329,8 @@ def _worker(
 ) -> Worker:
     escalator = Escalator(database, clock, roster.directory, nudge)
     cards = Claiming(database, clock, owner, slack.cards) if slack is not None else NoCards(database)
-    horizon = Horizon(database, clock)
+    # Why none on SQLite: there one process does everything.
+    horizon = Horizon(database, clock, None if database.is_sqlite else Crew(database, clock, owner))
     lanes = (
         Lane(LaneName.FATE, escalator, horizon, database, clock),
         Lane(LaneName.DELIVER, pipeline, horizon, database, clock, capacity=lambda: pipeline.capacity),

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import heapq
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import structlog
 
 from engine.clock import Clock, monotonic
+from engine.crew import Crew
 from engine.db import Database
 from engine.errors import Unavailable
-from engine.models import LaneName, Timer
+from engine.known import Known, Share
+from engine.models import LaneName
 from engine.store import timers
 from engine.store.timers import LANE_OF, Place, beginnings
 
@@ -31,71 +32,18 @@ MARGIN: Final = timedelta(milliseconds=150)  # read on so long before the end of
 APART: Final = timedelta(milliseconds=5)  # looks: a storm of nudges is one look
 AGAIN: Final = timedelta(milliseconds=50)
 BACK_OFF: Final = timedelta(seconds=1)  # after the database failed us
-
-
-class Known:
-    """The timers of one lane that were seen in SQL and not worked yet."""
-
-    def __init__(self) -> None:
-        self.woken = asyncio.Event()
-        self._heap: list[tuple[datetime, int, int]] = []  # when, which, in which revision
-        self._timers: dict[int, Timer] = {}
-        self._in_hand: dict[int, int] = {}  # revisions of what is being worked
-        self._worked: dict[int, int] = {}  # since the present look began: it may have seen them still
-
-    def __len__(self) -> int:
-        return len(self._timers)
-
-    def learn(self, timer: Timer) -> None:
-        known = self._timers.get(timer.id)
-        seen = (known.rev if known else None, self._in_hand.get(timer.id), self._worked.get(timer.id))
-        if timer.rev not in seen:
-            self._timers[timer.id] = timer
-            heapq.heappush(self._heap, (timer.due_at, timer.id, timer.rev))
-
-    def take(self, now: datetime, room: int) -> list[Timer]:
-        """What is due, by rank and then the oldest first; it is in hand until it is `put_down`."""
-        due: list[Timer] = []
-        while self.next_due is not None and self.next_due <= now:
-            due.append(self._timers.pop(heapq.heappop(self._heap)[1]))
-        due.sort(key=lambda timer: (timer.rank, timer.due_at, timer.id))
-        for timer in due[room:]:
-            self.learn(timer)
-        taken = due[:room]
-        self._in_hand |= {timer.id: timer.rev for timer in taken}
-        return taken
-
-    def put_down(self, taken: Iterable[Timer]) -> None:
-        """Worked, or not: what is still due is learned anew."""
-        for timer in taken:
-            self._in_hand.pop(timer.id, None)
-            self._worked[timer.id] = timer.rev
-
-    def put_back(self, taken: Iterable[Timer]) -> None:
-        """Nobody knows what became of them: take them again."""
-        for timer in taken:
-            self._in_hand.pop(timer.id, None)
-            self.learn(timer)
-
-    def look_begins(self) -> None:
-        self._worked.clear()
-
-    @property
-    def next_due(self) -> datetime | None:
-        while self._heap:
-            due_at, one, rev = self._heap[0]
-            if one in self._timers and self._timers[one].rev == rev:
-                return due_at
-            heapq.heappop(self._heap)  # it was armed again for another time
-        return None
+LAST: Final = 2**63 - 1  # no id is greater
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class Horizon:
-    """Reads the near future of all lanes; the lanes are woken by what it finds."""
+    """Reads the near future of all lanes; the lanes are woken by what it finds. Without a crew all
+    timers are ours."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, crew: Crew | None = None) -> None:
         self._database = database
         self._clock = clock
+        self.crew = crew
         self.lanes: dict[LaneName, Known] = {}
         self._unread: tuple[Place, ...] = ()  # where queues go on that had more than a slice
         self._nudged = False
@@ -148,28 +96,52 @@ class Horizon:
         nudged, self._nudged = self._nudged, False
         if monotonic() >= self._full_look_at:
             self._full_look_at = monotonic() + LOOK_EVERY.total_seconds()
-            self._unread = await self._read(beginnings(self.lanes))
+            self._unread = await self._read_anew(AHEAD)
         elif nudged:
-            self._unread = _further_on(self._unread, await self._read(beginnings(self.lanes)))
+            self._unread = _further_on(self._unread, await self._read_anew(AHEAD))
+        elif self._doubt_at() <= self._clock.now():
+            await self._read_anew(timedelta())
         # Why not instead: under steady nudges the rest of a long queue would never be read.
         if further := self._further():
             read = {(place.lane, place.rank) for place in further}
             others = [place for place in self._unread if (place.lane, place.rank) not in read]
-            self._unread = (*others, *await self._read(further))
+            self._unread = (*others, *await self._read(further, self._clock.now(), AHEAD))
 
-    async def _read(self, places: Sequence[Place]) -> tuple[Place, ...]:
-        """Learn a slice of each queue; returns where those go on that have more."""
+    async def _read_anew(self, ahead: timedelta) -> tuple[Place, ...]:
+        """Every queue from its beginning, so what is overdue and not ours is seen too."""
         now = self._clock.now()
+        unread = await self._read(beginnings(self.lanes), now, ahead)
         for known in self.lanes.values():
+            known.doubts_end(now)
+        return unread
+
+    async def _read(self, places: Sequence[Place], now: datetime, ahead: timedelta) -> tuple[Place, ...]:
+        """Learn a slice of each queue; returns where those go on that have more."""
+        share = self.crew.share if self.crew is not None else Share()
+        for known in self.lanes.values():
+            known.share = share
             known.look_begins()
         async with self._database.look() as tx:
-            found, unread = await timers.near(tx, places, now, now + AHEAD, SLICE)
+            found, unread = await timers.near(tx, places, now, now + ahead, SLICE)
+        self._forget(places, unread, now + ahead, {timer.id for timer in found})
         for timer in found:
-            self.lanes[LANE_OF[timer.kind]].learn(timer)
+            self.lanes[LANE_OF[timer.kind]].learn(timer, now)
         for known in self.lanes.values():
             if known.next_due is not None:
                 known.woken.set()
         return unread
+
+    def _forget(
+        self, places: Sequence[Place], unread: Sequence[Place], until: datetime, found: set[int]
+    ) -> None:
+        """What was in the part that we have read, and is there no more: somebody else worked or moved it."""
+        ends = {(place.lane, place.rank): (place.due_at, place.id) for place in unread}
+        for place in places:
+            upto = ends.get((place.lane, place.rank), (until, LAST))
+            self.lanes[place.lane].forget(place.rank, (place.due_at, place.id), upto, found)
+
+    def _doubt_at(self) -> datetime:
+        return min((at for known in self.lanes.values() if (at := known.doubt_at)), default=NEVER)
 
     def _further(self) -> list[Place]:
         """Queues to read on in now: what is known of them ends soon, and is not much."""
@@ -183,7 +155,7 @@ class Horizon:
         waits = [timedelta(seconds=self._full_look_at - monotonic())]
         now = self._clock.now()
         waits += [place.due_at - MARGIN - now for place in self._unread if self._has_room(place)]
-        return min(waits)
+        return min(*waits, self._doubt_at() - now)
 
     async def _sleep(self, wait: timedelta) -> None:
         with contextlib.suppress(TimeoutError):

@@ -19,7 +19,7 @@ import structlog
 from engine.clock import Clock, monotonic
 from engine.db import Database, Writer
 from engine.errors import Unavailable
-from engine.horizon import Horizon
+from engine.horizon import BACK_OFF, Horizon
 from engine.models import LaneName, Timer
 from engine.store import timers
 from engine.store.timers import beginnings
@@ -31,7 +31,6 @@ FULL: Final = timedelta(milliseconds=20)  # until a lane without room asks again
 BATCH: Final = 500
 LEASE: Final = timedelta(seconds=30)
 CLAIMED_AT_ONCE: Final = 16  # none waits under a lease for longer than two slow calls of the others
-BACK_OFF: Final = timedelta(seconds=1)  # after the database failed us
 STOP_WITHIN: Final = timedelta(seconds=12)  # the longest send, and its record
 
 
@@ -200,14 +199,20 @@ class Worker:
     async def start(self) -> None:
         self._tasks = [asyncio.create_task(lane.run(), name=f"lane-{lane.name}") for lane in self.lanes]
         self._tasks.append(asyncio.create_task(self.horizon.run(), name="horizon"))
+        if (crew := self.horizon.crew) is not None:
+            self._tasks.append(asyncio.create_task(crew.run(), name="crew"))
 
     async def stop(self) -> None:
         """Take no new work, finish what is held, then leave the rest to its leases."""
         self.horizon.stop()
         for lane in self.lanes:
             lane.stop()
+        if (crew := self.horizon.crew) is not None:
+            crew.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_WITHIN.total_seconds())
+            if crew is not None:
+                await crew.leave()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_WITHIN.total_seconds()):
                 await self._drain()

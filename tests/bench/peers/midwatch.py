@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
 from engine.clock import SystemClock
+from engine.crew import Crew
 from engine.db import Database, Tx, any_of
 from engine.horizon import Horizon
 from engine.migrate import upgrade
@@ -92,7 +94,8 @@ class Midwatch:
 
     async def _work(self, url: str, ready: Callable[[], None]) -> None:
         database, clock = Database(url), SystemClock()
-        horizon, nudge = Horizon(database, clock), Nudge(database)
+        crew = Crew(database, clock, str(os.getpid()))
+        horizon, nudge = Horizon(database, clock, crew), Nudge(database)
         lane = Lane(LaneName.FATE, Effect(database, clock), horizon, database, clock)
         worker = Worker([lane], horizon, nothing_flies)
         nudge.subscribe(worker.wake)
