@@ -51,18 +51,15 @@ async def begin(
     `skip_locked`: what belongs to an incident that somebody holds is left for later, so that one
     incident keeps no other waiting.
     """
-    found = await deliveries.read(tx, [timer.subject_id for timer in due])
-    ids = {one.incident_id for one in found.values() if one.incident_id}
-    held = await incidents.lock_shared(tx, sorted(ids), skip_locked=skip_locked)
-    locked = (
-        {one.id for one in found.values() if one.incident_id in ids - set(held)} if skip_locked else set()
-    )
-    skipped = tuple(timer for timer in due if timer.subject_id in locked)
-    claimed = await timers.claim(tx, [t for t in due if t not in skipped], owner, now + LEASE, now)
-    # Read again under the locks: an ack may have cancelled one of them while we waited.
+    about = await deliveries.incidents_of(tx, [timer.subject_id for timer in due])
+    held = await incidents.lock_shared(tx, sorted({*about.values()}), skip_locked=skip_locked)
+    left = {one for one, incident in about.items() if incident not in held} if skip_locked else set()
+    free = [timer for timer in due if timer.subject_id not in left]
+    claimed = await timers.claim(tx, free, owner, now + LEASE, now)
+    # Why only now: under the locks an ack may have cancelled one of them while we waited.
     found = await deliveries.read(tx, [timer.subject_id for timer in claimed])
-    left = [one.id for one in found.values() if one.status is DeliveryStatus.SENDING]
-    unknown = await attempts.close_unknown(tx, ORG, left, now)
+    unheard = [one.id for one in found.values() if one.status is DeliveryStatus.SENDING]
+    unknown = await attempts.close_unknown(tx, ORG, unheard, now)
     reasons = {timer: _unwanted(found.get(timer.subject_id), held) for timer in claimed}
     await _cancel(tx, {timer: why for timer, why in reasons.items() if why is not None}, found, held, now)
     wanted: list[tuple[Timer, Delivery]] = []
@@ -72,6 +69,7 @@ async def begin(
         wanted.append((timer, replace(delivery, attempts=tried)))
     numbers = await attempts.begin(tx, ORG, [delivery.id for _, delivery in wanted], now)
     begun = await _with_views(tx, wanted, numbers)
+    skipped = tuple(timer for timer in due if timer.subject_id in left)
     return Beginning(begun, len(claimed) - len(begun), sum(unknown.values()), skipped)
 
 

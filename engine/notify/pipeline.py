@@ -46,8 +46,8 @@ log = structlog.get_logger(__name__)
 
 SEND_TIMEOUT: Final = LEASE / 3  # longer, and a send would outlive its lease
 START_WITHIN: Final = timedelta(seconds=1)  # of the commit that began it, else it is put back
-IN_FLIGHT: Final = 64
-TOGETHER: Final = 16  # sends that begin in one transaction when many are in flight
+IN_FLIGHT: Final = 100  # as many as an HTTP client has connections: none waits for one under its lease
+TOGETHER: Final = 32  # sends that begin in one transaction when many are in flight
 LINGER: Final = timedelta(milliseconds=50)  # and how long the first of them waits for the others
 OVERDUE: Final = timedelta(seconds=1)  # then the incident's lock is waited for
 WAIT_FOR: Final = 3  # of them in one go: each wait holds up the lane
