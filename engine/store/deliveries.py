@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy import RowMapping
 
 from engine.bulk import Insert, ReturningInsert, insert_many, update_many
 from engine.db import Tx, any_of
@@ -37,31 +38,31 @@ class NewDelivery:
     body: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _delivery(row: Any) -> Delivery:
+def _delivery(row: RowMapping) -> Delivery:
     return Delivery(
-        id=row.id,
-        org_id=row.org_id,
-        incident_id=row.incident_id,
-        kind=DeliveryKind(row.kind),
-        method=Method(row.method),
-        person_id=row.person_id,
-        method_id=row.method_id,
-        address=row.address,
-        round=row.round,
-        pass_=row._mapping["pass"],
-        level=row.level,
-        step=row.step,
-        status=DeliveryStatus(row.status),
-        idem_key=row.idem_key,
-        due_at=row.due_at,
-        created_at=row.created_at,
-        attempts=row.attempts,
-        reason=row.reason,
-        provider=row.provider,
-        provider_ref=row.provider_ref,
-        body=row.body,
-        sent_at=row.sent_at,
-        ended_at=row.ended_at,
+        id=row["id"],
+        org_id=row["org_id"],
+        incident_id=row["incident_id"],
+        kind=DeliveryKind(row["kind"]),
+        method=Method(row["method"]),
+        person_id=row["person_id"],
+        method_id=row["method_id"],
+        address=row["address"],
+        round=row["round"],
+        pass_=row["pass"],
+        level=row["level"],
+        step=row["step"],
+        status=DeliveryStatus(row["status"]),
+        idem_key=row["idem_key"],
+        due_at=row["due_at"],
+        created_at=row["created_at"],
+        attempts=row["attempts"],
+        reason=row["reason"],
+        provider=row["provider"],
+        provider_ref=row["provider_ref"],
+        body=row["body"],
+        sent_at=row["sent_at"],
+        ended_at=row["ended_at"],
     )
 
 
@@ -94,7 +95,7 @@ async def queue(tx: Tx, org_id: int, new: Sequence[NewDelivery], now: datetime) 
         _unless_there,
         {"org_id": org_id, "status": DeliveryStatus.QUEUED.value, "created_at": now},
     )
-    return [(row.id, row.due_at) for row in rows]
+    return [(row["id"], row["due_at"]) for row in rows.mappings()]
 
 
 def _unless_there(insert: Insert) -> ReturningInsert[Any]:
@@ -104,7 +105,7 @@ def _unless_there(insert: Insert) -> ReturningInsert[Any]:
 
 async def read(tx: Tx, ids: Sequence[int]) -> dict[int, Delivery]:
     rows = await tx.execute(sa.select(deliveries).where(any_of(deliveries.c.id, ids)))
-    return {row.id: _delivery(row) for row in rows}
+    return {one.id: one for one in map(_delivery, rows.mappings())}
 
 
 async def incidents_of(tx: Tx, ids: Sequence[int]) -> dict[int, int]:
@@ -123,17 +124,16 @@ async def of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list
         .where(deliveries.c.org_id == org_id, any_of(deliveries.c.incident_id, incident_ids))
         .order_by(deliveries.c.id)
     )
-    return [_delivery(row) for row in rows]
+    return [_delivery(row) for row in rows.mappings()]
 
 
 async def by_ref(tx: Tx, org_id: int, provider_ref: str) -> Delivery | None:
-    row = (
-        await tx.execute(
-            sa.select(deliveries).where(
-                deliveries.c.org_id == org_id, deliveries.c.provider_ref == provider_ref, REFERRED
-            )
+    rows = await tx.execute(
+        sa.select(deliveries).where(
+            deliveries.c.org_id == org_id, deliveries.c.provider_ref == provider_ref, REFERRED
         )
-    ).first()
+    )
+    row = rows.mappings().first()
     return None if row is None else _delivery(row)
 
 
@@ -210,7 +210,7 @@ async def ringing(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Deli
             deliveries.c.status == DeliveryStatus.SENT.value,
         )
     )
-    return [_delivery(row) for row in rows]
+    return [_delivery(row) for row in rows.mappings()]
 
 
 async def set_status(tx: Tx, delivery_id: int, status: DeliveryStatus, reason: str, now: datetime) -> None:
@@ -231,7 +231,7 @@ async def queued(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Deliv
         .where(deliveries.c.org_id == org_id, any_of(deliveries.c.incident_id, incident_ids), QUEUED)
         .order_by(deliveries.c.step, deliveries.c.id)
     )
-    return [_delivery(row) for row in rows]
+    return [_delivery(row) for row in rows.mappings()]
 
 
 async def with_living_pages(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> set[int]:
