@@ -17,7 +17,8 @@ from engine import schema
 from engine.db import Database
 from tests.compiled import share_compiled_statements
 from tests.fakes import FakeClock
-from tests.servers import database_url, new_database, run_on_server, throwaway_postgresql
+from tests.lending import Lending
+from tests.servers import database_url, new_database, throwaway_postgresql
 
 # No test pulls the plug of the server itself, and making and dropping a database is mostly syncing.
 FORGETFUL = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
@@ -91,11 +92,16 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
     return f"sqlite:///{path}"
 
 
+@pytest.fixture(scope="session")
+def postgresql_lending(postgresql_server: str, postgresql_template: str) -> Lending:
+    return Lending(postgresql_server, postgresql_template)
+
+
 @pytest.fixture
-async def postgresql_url(postgresql_server: str, postgresql_template: str) -> AsyncIterator[str]:
-    name = await new_database(postgresql_server, template=postgresql_template)
-    yield database_url(postgresql_server, name)
-    await run_on_server(postgresql_server, f'DROP DATABASE "{name}" WITH (FORCE)')
+async def postgresql_url(postgresql_lending: Lending) -> AsyncIterator[str]:
+    url = await postgresql_lending.lend()
+    yield url
+    await postgresql_lending.take_back(url)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
