@@ -1,4 +1,4 @@
-"""A person's next contact rule, pulled to now when the one before it failed them."""
+"""A person's next contact rule, pulled to now when the one before it failed them. Never sends."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from engine.store import deliveries, timers
 async def pull_next_rules(tx: Tx, failed: Sequence[Delivery], now: datetime) -> None:
     """For each of these, the same person's next step of the same page fires now."""
     of = {one.incident_id for one in failed if one.incident_id is not None}
-    if of:
-        waiting = await deliveries.queued(tx, ORG, sorted(of))
-        await timers.pull(tx, ORG, TimerKind.DELIVER, sorted(next_steps(failed, waiting)), now)
+    waiting = await deliveries.queued(tx, ORG, sorted(of)) if of else []
+    if following := next_steps(failed, waiting):
+        await timers.pull(tx, ORG, TimerKind.DELIVER, sorted(following), now)
 
 
 def next_steps(failed: Sequence[Delivery], waiting: Iterable[Delivery]) -> set[int]:
