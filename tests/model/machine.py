@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from hypothesis import event
+from hypothesis import currently_in_test_context, event
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -37,6 +37,12 @@ LEASE = timedelta(seconds=31)
 WRONG_BY = timedelta(hours=3)  # more than a clock that was set back goes on from
 
 
+def _seen(what: str) -> None:
+    """For the statistics, where there are any: steps may be played by themselves too."""
+    if currently_in_test_context():
+        event(what)
+
+
 class Machine(RuleBasedStateMachine):
     numbers: Bundle[int] = Bundle("numbers")
 
@@ -47,6 +53,7 @@ class Machine(RuleBasedStateMachine):
         self.clock = FakeClock()
         self.deaths = 0
         self.behind = timedelta()  # what timers were armed ahead of a clock that was set back
+        self.ends: dict[tuple[int, int], Any] = {}  # of attempts, as they were recorded first
         slack = Provider(frozenset({Method.SLACK, Method.CHANNEL}), "slack", self.clock)
         others = [Provider(frozenset({m}), m.value, self.clock) for m in Method if m not in slack.methods]
         self.providers = {method: one for one in (slack, *others) for method in one.methods}
@@ -73,7 +80,7 @@ class Machine(RuleBasedStateMachine):
             self._do(self._succeed())
 
     async def _succeed(self) -> None:
-        event("a process died")
+        _seen("a process died")
         self.deaths += 1
         self.clock.move(seconds=1)
         await self.pager.begin_anew()
@@ -207,11 +214,12 @@ class Machine(RuleBasedStateMachine):
         entered = asyncio.ensure_future(provider.entered.wait())
         await asyncio.wait({working, entered}, return_when=asyncio.FIRST_COMPLETED)
         if provider.entered.is_set():
-            event("a send outlived its lease")
+            _seen("a send outlived its lease")
             sending = sa.select(deliveries.c.id).where(deliveries.c.status == "sending")
             self.model.in_doubt([row.id for row in await self._rows(sending)])
             self.clock.move_to(self.clock.now() + LEASE)
             await self.other.app.worker.run_due()
+            await self._check_ends()
         freed.set()
         entered.cancel()
         provider.stalled = None
@@ -255,6 +263,21 @@ class Machine(RuleBasedStateMachine):
         dead = dict(self._do(self._rows(kinds.where(deliveries.c.status == "dead"))))
         dead.pop(DeliveryKind.OPS.value, None)
         assert not dead or DeliveryKind.OPS.value in dict(self._do(self._rows(kinds)))
+
+    @invariant()
+    def an_attempt_ends_once(self) -> None:
+        self._do(self._check_ends())
+
+    async def _check_ends(self) -> None:
+        """Whoever lost the lease records nothing: what was said of an attempt's end stays."""
+        columns = (attempts.c.delivery_id, attempts.c.number, attempts.c.outcome, attempts.c.ended_at)
+        rows = await self._rows(sa.select(*columns).where(attempts.c.ended_at.is_not(None)))
+        ends = {(row.delivery_id, row.number): (row.outcome, row.ended_at) for row in rows}
+        again = [
+            f"{one} ended as {was} and as {ends[one]}" for one, was in self.ends.items() if ends[one] != was
+        ]
+        assert not again, again
+        self.ends = ends
 
     async def _rows(self, query: sa.Select[Any]) -> list[Any]:
         async with self.pager.app.database.snapshot() as tx:
