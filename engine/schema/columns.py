@@ -98,3 +98,8 @@ def json(name: str, *, nullable: bool = False) -> sa.Column[Any]:
 def one_of(column: str, words: type[StrEnum] | Iterable[str], name: str) -> sa.CheckConstraint:
     values = ", ".join(f"'{word}'" for word in words)
     return sa.CheckConstraint(f"{column} IN ({values})", name=name)
+
+
+def index_where(where: sa.TextClause, name: str, *columns: sa.Column[Any], unique: bool = False) -> sa.Index:
+    """An index of those rows only that the predicate matches."""
+    return sa.Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)

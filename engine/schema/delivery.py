@@ -13,6 +13,7 @@ from engine.schema.columns import (
     UNFINISHED,
     at,
     id_,
+    index_where,
     integer,
     json,
     metadata,
@@ -55,21 +56,8 @@ deliveries = sa.Table(
     one_of("status", DeliveryStatus, "status"),
 )
 sa.Index("ix_deliveries_incident", deliveries.c.org_id, deliveries.c.incident_id)
-sa.Index(
-    "ix_deliveries_ref",
-    deliveries.c.org_id,
-    deliveries.c.provider_ref,
-    sqlite_where=REFERRED,
-    postgresql_where=REFERRED,
-)
-sa.Index(
-    "ix_deliveries_unfinished",
-    deliveries.c.org_id,
-    deliveries.c.status,
-    deliveries.c.id,
-    sqlite_where=UNFINISHED,
-    postgresql_where=UNFINISHED,
-)
+index_where(REFERRED, "ix_deliveries_ref", deliveries.c.org_id, deliveries.c.provider_ref)
+index_where(UNFINISHED, "ix_deliveries_unfinished", deliveries.c.org_id, deliveries.c.status, deliveries.c.id)
 sa.Index("ix_deliveries_method", deliveries.c.org_id, deliveries.c.method_id)
 
 attempts = sa.Table(

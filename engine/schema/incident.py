@@ -14,6 +14,7 @@ from engine.schema.columns import (
     Key,
     at,
     id_,
+    index_where,
     integer,
     json,
     metadata,
@@ -85,14 +86,8 @@ incidents = sa.Table(
     sa.CheckConstraint("open_alerts >= 0", name="open_alerts"),
     sa.CheckConstraint("status <> 'resolved' OR open_alerts = 0", name="resolved_has_no_open_alert"),
 )
-sa.Index(
-    "uq_incidents_open",
-    incidents.c.org_id,
-    incidents.c.service_id,
-    incidents.c.group_key,
-    unique=True,
-    sqlite_where=OPEN,
-    postgresql_where=OPEN,
+index_where(
+    OPEN, "uq_incidents_open", incidents.c.org_id, incidents.c.service_id, incidents.c.group_key, unique=True
 )
 sa.Index("ix_incidents_newest", incidents.c.org_id, incidents.c.opened_at)
 
@@ -123,21 +118,6 @@ alerts = sa.Table(
     one_of("resolved_by", ("source", "human"), "resolved_by"),
     sa.CheckConstraint("(status = 'resolved') = (resolved_at IS NOT NULL)", name="resolved_at"),
 )
-sa.Index(
-    "uq_alerts_open",
-    alerts.c.org_id,
-    alerts.c.service_id,
-    alerts.c.dedup_key,
-    unique=True,
-    sqlite_where=OPEN,
-    postgresql_where=OPEN,
-)
+index_where(OPEN, "uq_alerts_open", alerts.c.org_id, alerts.c.service_id, alerts.c.dedup_key, unique=True)
 sa.Index("ix_alerts_incident", alerts.c.org_id, alerts.c.incident_id)
-sa.Index(
-    "ix_alerts_source_group",
-    alerts.c.org_id,
-    alerts.c.service_id,
-    alerts.c.source_group,
-    sqlite_where=OPEN,
-    postgresql_where=OPEN,
-)
+index_where(OPEN, "ix_alerts_source_group", alerts.c.org_id, alerts.c.service_id, alerts.c.source_group)

@@ -18,6 +18,20 @@ from engine.sweeps import Sweeps
 from tests.scenario.harness import Pager
 
 
+def failing(monkeypatch: pytest.MonkeyPatch, error: type[Exception], *, rounds: int) -> asyncio.Event:
+    """One sweep comes round all the time and fails; the event is set in that round."""
+    monkeypatch.setattr(sweeps, "CARD_AGE", timedelta(milliseconds=20))
+    left, reached = iter(range(rounds - 1)), asyncio.Event()
+
+    async def fail(_: Sweeps) -> int:
+        if next(left, None) is None:
+            reached.set()
+        raise error
+
+    monkeypatch.setattr(Sweeps, "refresh_cards", fail)
+    return reached
+
+
 async def test_a_card_whose_count_moved_is_shown_again_after_a_while(pager: Pager) -> None:
     """Repeats touch no card; every ten seconds one update shows their count, while it moves."""
     await pager.alert()
@@ -54,16 +68,7 @@ async def test_ids_of_inbound_messages_are_kept_for_a_day(pager: Pager) -> None:
 
 async def test_sweeps_run_by_themselves(pager: Pager, monkeypatch: pytest.MonkeyPatch) -> None:
     """Started, they come round; one that fails comes round again, and is missed as if it had stopped."""
-    monkeypatch.setattr(sweeps, "CARD_AGE", timedelta(milliseconds=20))
-    rounds, twice = [], asyncio.Event()
-
-    async def fail(_: Sweeps) -> int:
-        rounds.append(1)
-        if len(rounds) > 1:
-            twice.set()
-        raise RuntimeError("a bug")
-
-    monkeypatch.setattr(Sweeps, "refresh_cards", fail)
+    twice = failing(monkeypatch, RuntimeError, rounds=2)
     began = monotonic()
     pager.app.sweeps.start()
     heard = pager.app.watch.pulse
@@ -84,16 +89,7 @@ async def test_a_sweep_that_fails_is_said_in_our_words(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """While the database is away it is one line, however many rounds that takes, and never a traceback."""
-    monkeypatch.setattr(sweeps, "CARD_AGE", timedelta(milliseconds=20))
-    rounds, thrice = [], asyncio.Event()
-
-    async def fail(_: Sweeps) -> int:
-        rounds.append(1)
-        if len(rounds) > 2:
-            thrice.set()
-        raise error
-
-    monkeypatch.setattr(Sweeps, "refresh_cards", fail)
+    thrice = failing(monkeypatch, error, rounds=3)
     with capture_logs() as logs:
         pager.app.sweeps.start()
         await asyncio.wait_for(thrice.wait(), 10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,15 @@ async def migrated(empty_url: str) -> AsyncIterator[Database]:
     await upgrade(database)
     yield database
     await database.close()
+
+
+def down_to(revision: str) -> Callable[[sa.Connection], None]:
+    def down(connection: sa.Connection) -> None:
+        config = migrate._config()
+        config.attributes["connection"] = connection
+        command.downgrade(config, revision)
+
+    return down
 
 
 def described(connection: sa.Connection) -> dict[str, Any]:
@@ -110,14 +119,8 @@ async def test_checks_and_predicates_are_those_of_the_schema(migrated: Database,
 
 async def test_a_downgrade_leaves_nothing(migrated: Database) -> None:
     """Down to base and up again: no table, index or type stays behind."""
-
-    def down(connection: sa.Connection) -> None:
-        config = migrate._config()
-        config.attributes["connection"] = connection
-        command.downgrade(config, "base")
-
     async with migrated.writer_engine.begin() as tx:
-        await tx.run_sync(down)
+        await tx.run_sync(down_to("base"))
         assert await tx.run_sync(described) == {}
         await tx.run_sync(migrate._upgrade)
         assert "timers.columns" in await tx.run_sync(described)
@@ -143,14 +146,8 @@ async def read_for_long(
     monkeypatch.setattr(migrate, "PAUSE", timedelta(milliseconds=100))
     database, other = Database(empty_postgresql_url), Database(empty_postgresql_url)
     await upgrade(database)
-
-    def down(connection: sa.Connection) -> None:
-        config = migrate._config()
-        config.attributes["connection"] = connection
-        command.downgrade(config, "0003")
-
     async with database.writer_engine.begin() as tx:
-        await tx.run_sync(down)
+        await tx.run_sync(down_to("0003"))
     async with other.writer_engine.connect() as reader:
         await reader.execute(sa.select(schema.timers.c.id))
         yield database, reader
