@@ -16,9 +16,8 @@ import sqlalchemy as sa
 from engine.clock import monotonic
 from engine.models import TimerKind
 from engine.schema import attempts, deliveries, timeline, timers
-from tests.conftest import run_on_server
 from tests.e2e.fleet import OURS, PEOPLE, Fleet, fleet, number, owned_by
-from tests.servers import database_url, new_database
+from tests.servers import database_url, new_database, run_on_server
 
 pytestmark = pytest.mark.slow
 

@@ -102,7 +102,9 @@ async def test_an_ack_while_a_page_is_in_flight_leaves_it_sent(arena: Arena) -> 
     assert await arena.wrong() == []
 
 
-@pytest.mark.parametrize("end", ["resolve", "source ends", "group ends"])
+@pytest.mark.parametrize(
+    "end", ["resolve", *(pytest.param(end, marks=pytest.mark.slow) for end in ("source ends", "group ends"))]
+)
 @pytest.mark.parametrize(
     "answer", ["ack", "second ack", "source acks", "snooze", "escalate", "reassign", "add"]
 )

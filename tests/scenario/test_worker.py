@@ -23,10 +23,10 @@ from engine.nudge import Nudge
 from engine.store import timers
 from engine.store.timers import Arming
 from engine.worker import Claiming, Lane, Worker
-from tests.conftest import run_on_server
 from tests.fakes import START, FakeClock
 from tests.scenario.harness import Pager, fire
 from tests.scenario.sending import LADDER, gate, only
+from tests.servers import run_on_server
 from tests.store import queue
 
 PATIENCE = 10  # seconds that a test waits at most
