@@ -44,9 +44,16 @@ class Beginning:
 
 
 async def begin(
-    tx: Tx, due: Sequence[Timer], owner: str, now: datetime, *, skip_locked: bool = False
+    tx: Tx,
+    due: Sequence[Timer],
+    owner: str,
+    now: datetime,
+    *,
+    skip_locked: bool = False,
+    counted: Sequence[int] = (),
 ) -> Beginning:
-    """Claim what is free and begin what is still wanted; the rest is cancelled.
+    """Claim what is free and begin what is still wanted; the rest is cancelled. With its commit nothing
+    speaks against the `counted` timers any more.
 
     `skip_locked`: what belongs to an incident that somebody holds is left for later, so that one
     incident keeps no other waiting.
@@ -55,6 +62,8 @@ async def begin(
     held = await incidents.lock_shared(tx, sorted({*about.values()}), skip_locked=skip_locked)
     left = {one for one, incident in about.items() if incident not in held} if skip_locked else set()
     free = [timer for timer in due if timer.subject_id not in left]
+    if counted:
+        await timers.uncount_attempts(tx, counted, now)  # before the claim, whose number is the fence
     claimed = await timers.claim(tx, free, owner, now + LEASE, now)
     # Why only now: under the locks an ack may have cancelled one of them while we waited.
     found = await deliveries.read(tx, [timer.subject_id for timer in claimed])

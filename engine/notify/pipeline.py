@@ -37,8 +37,9 @@ from engine.notify.breaker import Breakers, breaker_key
 from engine.notify.record import Ended
 from engine.notify.recorder import Recorder
 from engine.notify.route import NoRoute, Route, route
+from engine.notify.suspects import Suspects
 from engine.notify.transport import Transport, Transports
-from engine.notify.unworkable import put_off
+from engine.notify.unworkable import TRIES, give_up, put_off
 from engine.notify.verdict import Unstarted
 from engine.nudge import Nudge
 
@@ -50,6 +51,7 @@ IN_FLIGHT: Final = 100  # as many as an HTTP client has connections: none waits 
 TOGETHER: Final = 32  # sends that begin in one transaction when many are in flight
 LINGER: Final = timedelta(milliseconds=50)  # and how long the first of them waits for the others
 OVERDUE: Final = timedelta(seconds=1)  # then the incident's lock is waited for
+SUSPECTS: Final = 5  # in one go: each is a few commits, and a new page waits for them
 WAIT_FOR: Final = 3  # of them in one go: each wait holds up the lane
 
 
@@ -77,6 +79,7 @@ class Pipeline:
         self.breakers = Breakers()
         self._admission = Admission(database)
         self._recorder = Recorder(database, clock)
+        self._suspects = Suspects(database, clock.now())
         self._flying: set[asyncio.Task[None]] = set()
         self._began_at = monotonic()  # sends, the last time
 
@@ -93,6 +96,32 @@ class Pipeline:
     async def handle(self, due: Sequence[Timer]) -> int:
         """Begin what may begin now; returns how many timers were moved, ended or begun."""
         batch = list(due)[: self.capacity]
+        found, tries = await self._suspects.sort(batch)
+        done = await self._together(found.usual)
+        if found.left:
+            done += await self._counted(found.left)
+        for timer in found.suspects[:SUSPECTS]:
+            if tries[timer.id] >= TRIES:
+                done += await self._give_up(timer, tries[timer.id])
+            else:
+                done += await self._counted([timer])
+        return done
+
+    async def _counted(self, old: Sequence[Timer]) -> int:
+        """Begin what may have ended a process before: it is counted while we are at it."""
+        now = self._clock.now()
+        ours = await self._suspects.count(old, now)
+        try:
+            done = await self._together(ours)
+        except Unavailable:
+            await self._suspects.survived(ours, now)
+            raise
+        await self._suspects.survived(ours, now)
+        return done
+
+    async def _together(self, batch: Sequence[Timer]) -> int:
+        if not batch:
+            return 0
         try:
             done, skipped = await self._start(batch, skip_locked=True)
         except Unavailable:
@@ -111,9 +140,12 @@ class Pipeline:
             return moved, ()
         # Why before: a failure between the commit and the sends would leave them to their leases.
         known = await self._directory_now()
+        counted = self._suspects.counted(admitted)
         beginning = await self._database.write(
-            lambda tx: begin(tx, admitted, self._owner, now, skip_locked=skip_locked), rank=Writer.ESCALATE
+            lambda tx: begin(tx, admitted, self._owner, now, skip_locked=skip_locked, counted=counted),
+            rank=Writer.ESCALATE,
         )
+        self._suspects.begun(counted)
         committed = self._began_at = monotonic()
         metrics.attempts_unknown.inc(beginning.unknown)
         for one in beginning.begun:
@@ -133,6 +165,10 @@ class Pipeline:
             now = self._clock.now()
             return await self._database.write(lambda tx: put_off(tx, timer, now), rank=Writer.OUTCOME)
         return done
+
+    async def _give_up(self, timer: Timer, tries: int) -> int:
+        now = self._clock.now()
+        return await self._database.write(lambda tx: give_up(tx, timer, tries, now), rank=Writer.OUTCOME)
 
     def _launch(self, flight: Coroutine[None, None, None], name: str) -> None:
         task = asyncio.create_task(flight, name=name)

@@ -21,8 +21,10 @@ AGAIN: Final = timedelta(seconds=30)
 async def put_off(tx: Tx, timer: Timer, now: datetime) -> int:
     """Returns how many timers ended: 1 once it is given up."""
     tries = await timers.defer_failed(tx, timer, now + AGAIN)
-    if tries < TRIES:
-        return 0
+    return 0 if tries < TRIES else await give_up(tx, timer, tries, now)
+
+
+async def give_up(tx: Tx, timer: Timer, tries: int, now: datetime) -> int:
     await timers.finish_all(tx, [timer.id])
     await deliveries.set_status(tx, timer.subject_id, DeliveryStatus.DEAD, "it could not be worked", now)
     metrics.deliveries_dead.labels("unknown").inc()

@@ -1,6 +1,6 @@
 """Works the timers that move an incident's fate: `escalate`, `exhaust`, `unsnooze` and their kin.
 
-One transaction takes up to a hundred incidents. Reads the directory before it, sends nothing in it.
+One transaction takes some hundreds of incidents. Reads the directory before it, sends nothing in it.
 A timer that fails alone is tried again later, and in the end pages the fallback; none is dropped.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,35 +16,25 @@ import structlog
 from engine import metrics
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer, waiting_at_most
-from engine.directory import Directory, Policy
+from engine.directory import Directory
 from engine.errors import Unavailable
-from engine.escalation import decide
-from engine.escalation.fate import (
-    AckTimeout,
-    Command,
-    EndOfSnooze,
-    Exhaust,
-    PageFallback,
-    RaiseUrgency,
-    Stuck,
-    Timeout,
-)
-from engine.models import ORG, Actor, Timer, TimerKind, Urgency, Via
+from engine.escalation.fate import PageFallback, Stuck
+from engine.models import ORG, Timer
 from engine.nudge import Nudge
 from engine.pager.alarm import raise_alarm
 from engine.pager.apply import Change, Effects, apply
+from engine.pager.fired import COMMANDS, ENTRIES, ruled
 from engine.pager.ladder import Ladders, reaches_somebody
 from engine.pager.maintenance import held as held_by_maintenance
 from engine.pager.maintenance import on_now
 from engine.pager.unclean import UncleanEnd
 from engine.pager.walk import new_versions, policy_of, show
+from engine.pager.worked import Ended, Worked, batches, failures, one_each, together
 from engine.store import incidents, timers
 from engine.store.incidents import Incident
-from engine.store.timers import FATE_KINDS
 
 log = structlog.get_logger(__name__)
 
-BATCH: Final = 250  # incidents locked at once, for about a tenth of a second
 AT_ONCE: Final = 2  # batches: while the database works one, we decide the next
 SUSPECTS: Final = 5  # in one go: each is a few commits, and a new incident waits for them
 OVERDUE: Final = timedelta(milliseconds=100)  # then the incident's lock is waited for
@@ -53,32 +42,6 @@ WAIT_FOR: Final = 3  # of them in one go: each wait holds up the lane
 PATIENCE: Final = timedelta(milliseconds=250)  # for one of them
 TRIES: Final = 5
 TRY_AGAIN: Final = timedelta(seconds=30)
-
-CLOCKWORK: Final = Actor("Midwatch", Via.TIMER)
-COMMANDS: Final[dict[str, Command]] = {
-    TimerKind.ESCALATE: Timeout(),
-    TimerKind.EXHAUST: Exhaust(),
-    TimerKind.UNSNOOZE: EndOfSnooze(),
-    TimerKind.ACK_TIMEOUT: AckTimeout(),
-    TimerKind.RAISE_URGENCY: RaiseUrgency(Urgency.HIGH),
-}
-# Why not all: a change of urgency belongs to the incident, whatever became of it meanwhile.
-OF_AN_EPOCH: Final = frozenset(FATE_KINDS) - {TimerKind.RAISE_URGENCY}
-ENTRIES: Final[dict[str, str]] = {
-    TimerKind.ESCALATE: "escalated",
-    TimerKind.EXHAUST: "unanswered",
-    TimerKind.UNSNOOZE: "snooze_ended",
-    TimerKind.ACK_TIMEOUT: "ack_timed_out",
-    TimerKind.RAISE_URGENCY: "urgency_raised",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Worked:
-    """What one transaction did: timers it finished, and those whose incident somebody else held."""
-
-    finished: tuple[Timer, ...] = ()
-    skipped: tuple[Timer, ...] = ()
 
 
 class Escalator:
@@ -101,19 +64,18 @@ class Escalator:
 
     async def handle(self, due: Sequence[Timer]) -> int:
         found = self._unclean.sort(due)
-        work = [self._in_turn(batch) for batch in _batches(found.usual)]
-        work += [self._in_turn(batch, old=True) for batch in _batches(found.left)]
-        # Why exceptions as values: a batch that fails must not leave another one running by itself.
-        ended: list[Worked | BaseException] = await asyncio.gather(*work, return_exceptions=True)
-        if found.suspects and not _failed(ended):
+        work = [self._in_turn(batch) for batch in batches(found.usual)]
+        work += [self._in_turn(batch, old=True) for batch in batches(found.left)]
+        ended: list[Ended] = await asyncio.gather(*work, return_exceptions=True)
+        if found.suspects and not failures(ended):
             ended += await asyncio.gather(self._suspects(found.suspects), return_exceptions=True)
-        if (held := _skipped(ended)) and not _failed(ended):
+        if (held := together(ended).skipped) and not failures(ended):
             ended += await asyncio.gather(self._held(held), return_exceptions=True)
-        finished = sum(len(one.finished) for one in ended if isinstance(one, Worked))
+        finished = len(together(ended).finished)
         if finished:
             self._nudge()
-        for failed in _failed(ended):
-            raise failed
+        for failure in failures(ended):
+            raise failure
         return finished
 
     async def _in_turn(self, batch: Sequence[Timer], *, old: bool = False) -> Worked:
@@ -131,7 +93,7 @@ class Escalator:
                 log.warning("escalate.suspect_unavailable", kind=timer.kind, incident=timer.subject_id)
                 self._unclean.put_last(timer)
                 break  # it took seconds, and so may the next one
-        return _together(ended)
+        return together(ended)
 
     async def _suspect(self, timer: Timer) -> Worked:
         if self._unclean.tries(timer, timer.attempt) >= TRIES:
@@ -177,7 +139,7 @@ class Escalator:
                 if timer.id not in self._known_held:
                     log.warning("escalate.held", kind=timer.kind, incident=timer.subject_id)
         self._known_held = still
-        return Worked(_together(ended).finished)
+        return Worked(together(ended).finished)
 
     async def _waiting(self, timer: Timer) -> Worked:
         try:
@@ -191,7 +153,7 @@ class Escalator:
         return await self._singly(few, wait=PATIENCE)
 
     async def _singly(self, batch: Sequence[Timer], wait: timedelta | None = None) -> Worked:
-        return _together([await self._alone(timer, wait) for timer in batch])
+        return together([await self._alone(timer, wait) for timer in batch])
 
     async def _alone(self, timer: Timer, wait: timedelta | None) -> Worked:
         """One timer by itself; a failure counts and puts it off."""
@@ -223,17 +185,17 @@ class Escalator:
             return Worked((), tuple(batch))
         held = {incident.id: incident for incident in locked}
         absent = tuple(t for t in batch if t.subject_id not in held)
-        ours = _one_each([timer for timer in batch if timer.subject_id in held])
+        ours = one_each([timer for timer in batch if timer.subject_id in held])
         due = await timers.finish_due(tx, [timer.id for timer in ours], now)
         walking = [(held[t.subject_id], await policy_of(tx, known, held[t.subject_id])) for t in due]
         windows = await on_now(tx, ORG, now)
         ladders = Ladders(known, now)
-        ruled = [
+        changed = [
             held_by_maintenance(timer, incident, windows, now)
-            or _ruled(timer, incident, policy, ladders, now, COMMANDS[timer.kind], ENTRIES[timer.kind])
+            or ruled(timer, incident, policy, ladders, now, COMMANDS[timer.kind], ENTRIES[timer.kind])
             for timer, (incident, policy) in zip(due, walking, strict=True)
         ]
-        changes = [change for change in ruled if change is not None]
+        changes = [change for change in changed if change is not None]
         await apply(tx, ORG, changes, known, now, new_versions(walking))
         await show(tx, known, walking, now)
         await self._alarms(tx, changes, now)
@@ -279,7 +241,7 @@ class Escalator:
             incident = held[0]
             await timers.finish_all(tx, [timer.id])
             policy = await policy_of(tx, known, incident)
-            change = _ruled(timer, incident, policy, Ladders(known, now), now, Stuck(), "failed")
+            change = ruled(timer, incident, policy, Ladders(known, now), now, Stuck(), "failed")
             if change is None:
                 return Worked((timer,))
             await apply(tx, incident.org_id, [change], known, now)
@@ -299,53 +261,5 @@ async def _lock(tx: Tx, ids: Sequence[int], wait: timedelta | None) -> list[Inci
     return locked
 
 
-def _ruled(
-    timer: Timer,
-    incident: Incident,
-    policy: Policy | None,
-    ladders: Ladders,
-    now: datetime,
-    command: Command,
-    entry: str,
-) -> Change | None:
-    """What the command makes of the incident; None when the timer is of another epoch."""
-    # Why the epoch: an ack that committed between the read and this lock has moved on; a page
-    # for the old epoch would wake somebody for nothing.
-    if timer.kind in OF_AN_EPOCH and timer.epoch != incident.fate.epoch:
-        metrics.timers_stale.inc()
-        return None
-    known = ladders.of(policy, incident.fate.urgency, incident.fate.reassigned_to)
-    decision = decide(incident.fate, command, now, known.ladder)
-    remarks = known.remarks if decision.changed else ()
-    return Change(incident, decision, entry, CLOCKWORK, known.chain, remarks)
-
-
 async def _alarm(tx: Tx, timer: Timer, text: str, now: datetime) -> None:
     await raise_alarm(tx, timer.org_id, f"timer:{timer.kind}", text, now)
-
-
-def _failed(ended: Sequence[Worked | BaseException]) -> list[BaseException]:
-    return [one for one in ended if isinstance(one, BaseException)]
-
-
-def _skipped(ended: Sequence[Worked | BaseException]) -> list[Timer]:
-    return [timer for one in ended if isinstance(one, Worked) for timer in one.skipped]
-
-
-def _together(ended: Sequence[Worked]) -> Worked:
-    return Worked(
-        tuple(t for one in ended for t in one.finished), tuple(t for one in ended for t in one.skipped)
-    )
-
-
-def _batches(due: Sequence[Timer]) -> list[Sequence[Timer]]:
-    return [due[start : start + BATCH] for start in range(0, len(due), BATCH)]
-
-
-def _one_each(due: Sequence[Timer]) -> list[Timer]:
-    """One timer for each incident, the earliest: the next one is judged by what this one changes.
-    It stays due."""
-    first: dict[int, Timer] = {}
-    for timer in sorted(due, key=lambda one: (one.due_at, one.id)):
-        first.setdefault(timer.subject_id, timer)
-    return list(first.values())

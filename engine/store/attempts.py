@@ -52,6 +52,17 @@ async def begin(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime)
     return {row.delivery_id: row.number for row in rows}
 
 
+async def how_many(tx: Tx, delivery_ids: Sequence[int]) -> dict[int, int]:
+    """How many attempts of each of these deliveries were begun."""
+    number = sa.func.count().label("number")
+    rows = await tx.execute(
+        sa.select(attempts.c.delivery_id, number)
+        .where(any_of(attempts.c.delivery_id, delivery_ids))
+        .group_by(attempts.c.delivery_id)
+    )
+    return {row.delivery_id: row.number for row in rows}
+
+
 async def close_unknown(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime) -> dict[int, int]:
     """Attempts of these deliveries whose end nobody recorded, now that their lease is over.
 

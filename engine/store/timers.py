@@ -327,31 +327,35 @@ async def defer_failed(tx: Tx, timer: Timer, due_at: datetime) -> int:
     return int(row.scalar_one_or_none() or 0)
 
 
-async def count_attempts(tx: Tx, begun: Sequence[Timer]) -> set[int]:
+async def count_attempts(tx: Tx, begun: Sequence[Timer], now: datetime = EPOCH) -> set[int]:
     """Timers that nobody holds are about to be worked: should that end the process, the row knows.
+    A lease that was over by `now` holds nothing.
 
     Returns those that were counted. The others are being changed by somebody, or were counted by
     another since they were read: of processes that begin together, one counts and works them.
     """
     read = {timer.id: timer.attempt for timer in begun}
-    now = await _free_attempts(tx, [*read])
-    ours = {one for one, attempt in now.items() if attempt == read[one]}
+    found = await _free_attempts(tx, [*read], now)
+    ours = {one for one, attempt in found.items() if attempt == read[one]}
     await _add_attempts(tx, ours, 1)
     return ours
 
 
-async def uncount_attempts(tx: Tx, ids: Iterable[int]) -> set[int]:
+async def uncount_attempts(tx: Tx, ids: Iterable[int], now: datetime = EPOCH) -> set[int]:
     """Whoever had counted these is alive, so nothing speaks against them. Returns those taken back."""
-    now = await _free_attempts(tx, [*ids])
-    await _add_attempts(tx, [one for one, attempt in now.items() if attempt > 0], -1)
-    return {*now}
+    found = await _free_attempts(tx, [*ids], now)
+    await _add_attempts(tx, [one for one, attempt in found.items() if attempt > 0], -1)
+    return {*found}
 
 
-async def _free_attempts(tx: Tx, ids: Sequence[int]) -> dict[int, int]:
+async def _free_attempts(tx: Tx, ids: Sequence[int], now: datetime) -> dict[int, int]:
     # Why skipping: their incidents may be somebody else's, and who never waits is in no deadlock.
     rows = await tx.execute(
         sa.select(timers.c.id, timers.c.attempt)
-        .where(any_of(timers.c.id, ids), timers.c.lease_until.is_(None))
+        .where(
+            any_of(timers.c.id, ids),
+            sa.or_(timers.c.lease_until.is_(None), timers.c.lease_until <= now),
+        )
         .order_by(timers.c.id)
         .with_for_update(skip_locked=True)
     )

@@ -220,12 +220,12 @@ async def test_a_missing_epoch_check_is_caught(sqlite_stage: Stage, monkeypatch:
     monkeypatch.setattr(timers, "disarm", disarm_nothing)
     run = await sqlite_stage.tell(story=taken_back)
     assert "I7" not in run.names, "the epoch alone keeps it still"
-    ruled = escalate._ruled
+    ruled = escalate.ruled
 
     def ruled_blindly(timer: Timer, incident: Any, *more: Any) -> Any:
         return ruled(replace(timer, epoch=incident.fate.epoch), incident, *more)
 
-    monkeypatch.setattr(escalate, "_ruled", ruled_blindly)
+    monkeypatch.setattr(escalate, "ruled", ruled_blindly)
     run = await sqlite_stage.tell(story=taken_back)
     assert "I7" in run.names
 

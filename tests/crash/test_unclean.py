@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,8 @@ import sqlalchemy as sa
 from engine import schema
 from engine.db import Database
 from engine.errors import Unavailable
-from engine.models import LaneName
+from engine.models import LaneName, Method, Retry
+from engine.notify import pipeline
 from engine.pager import escalate
 from engine.pager.escalate import TRIES
 from engine.pager.unclean import UncleanEnd
@@ -29,7 +31,7 @@ pytestmark = pytest.mark.crash
 
 def ends_the_process(monkeypatch: pytest.MonkeyPatch, title: str) -> list[str]:
     """Whoever rules on this incident dies, unless it is given up. Returns what was ruled on."""
-    ruled, tried = escalate._ruled, []
+    ruled, tried = escalate.ruled, []
 
     def die(timer: Any, incident: Any, *more: Any) -> Any:
         if more[-1] != "failed":
@@ -38,21 +40,46 @@ def ends_the_process(monkeypatch: pytest.MonkeyPatch, title: str) -> list[str]:
                 raise Killed(title)
         return ruled(timer, incident, *more)
 
-    monkeypatch.setattr(escalate, "_ruled", die)
+    monkeypatch.setattr(escalate, "ruled", die)
     return tried
+
+
+def dies_when_begun(monkeypatch: pytest.MonkeyPatch, title: str) -> Counter[str]:
+    """Whoever begins a delivery of this incident dies before the commit. Returns what was begun."""
+    begin, begun = pipeline.begin, Counter[str]()
+
+    async def die(*arguments: Any, **more: Any) -> Any:
+        beginning = await begin(*arguments, **more)
+        titles = [one.view.title for one in beginning.begun if one.view is not None]
+        begun.update(titles)
+        if title in titles:
+            raise Killed(title)
+        return beginning
+
+    monkeypatch.setattr(pipeline, "begin", die)
+    return begun
+
+
+async def one_life(pager: Pager) -> set[str]:
+    """A process, until it dies or has nothing more to do. Returns what was paged for so far."""
+    with contextlib.suppress(Killed):
+        for lane in reversed(pager.app.worker.lanes):  # in a process they run side by side
+            await lane.run_due()
+    await pager.app.pipeline.drain()
+    return {page.incident.title for page in pager.pages() if page.incident}
+
+
+async def next_process(pager: Pager) -> None:
+    pager.clock.move(seconds=3)
+    await pager.restart()
 
 
 async def lives(pager: Pager, until: str, at_most: int = 12) -> int:
     """Start a process every few seconds, as a supervisor does, until somebody was paged for this."""
     for life in range(1, at_most + 1):
-        with contextlib.suppress(Killed):
-            for lane in reversed(pager.app.worker.lanes):  # in a process they run side by side
-                await lane.run_due()
-        await pager.app.pipeline.drain()
-        if any(page.incident and page.incident.title == until for page in pager.pages()):
+        if until in await one_life(pager):
             return life
-        pager.clock.move(seconds=3)
-        await pager.restart()
+        await next_process(pager)
     raise AssertionError(f"nobody was paged for {until!r}")
 
 
@@ -84,6 +111,37 @@ async def test_what_ends_every_process_is_given_up_and_the_others_go_on(
     assert await lives(pager, "bad") <= TRIES
     assert ("carol", "sms") in {(page.person, page.method.value) for page in pager.pages()}
     assert any(f"a escalate timer failed {TRIES} times" in text for text, _ in await alarms(pager))
+
+
+async def test_a_delivery_whose_begin_ends_every_process_is_given_up_and_the_others_go_on(
+    pager: Pager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its neighbours are sent a few restarts later; it is begun five times, and then dead and loud."""
+    begun = dies_when_begun(monkeypatch, "bad")
+    await pager.receive(fire("bad"), fire("good"))
+    assert await lives(pager, "good") <= 5
+    for _ in range(TRIES):
+        await next_process(pager)
+        await one_life(pager)
+    assert begun["bad"] == TRIES
+    dead = sa.select(schema.deliveries.c.reason).where(schema.deliveries.c.status == "dead")
+    async with pager.app.database.snapshot() as tx:
+        assert (await tx.scalars(dead)).all() == ["it could not be worked"]
+    assert any(f"could not be worked {TRIES} times" in text for text, _ in await alarms(pager))
+
+
+async def test_what_was_counted_and_begun_is_not_suspected(pager: Pager) -> None:
+    """A delivery that was left behind and is tried again later has only its own attempts against it."""
+    pager.transports[Method.SLACK].fail_next(Retry("no answer"))
+    await pager.receive(fire())
+    await pager.app.worker.lanes[0].run_due()
+    pager.clock.move(seconds=3)
+    await pager.restart()
+    await pager.app.worker.run_due()
+    table = schema.timers
+    async with pager.app.database.snapshot() as tx:
+        waiting = sa.select(table.c.attempt).where(table.c.kind == "deliver", table.c.attempt > 0)
+        assert (await tx.scalars(waiting)).all() == [1]
 
 
 async def test_a_try_is_committed_before_the_work(pager: Pager, monkeypatch: pytest.MonkeyPatch) -> None:

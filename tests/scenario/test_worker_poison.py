@@ -19,14 +19,14 @@ from tests.scenario.sending import alarms
 
 def nothing_can_be_ruled(monkeypatch: pytest.MonkeyPatch) -> None:
     """But what becomes of a timer that cannot be worked."""
-    ruled = escalate._ruled
+    ruled = escalate.ruled
 
     def fail(*arguments: Any) -> Any:
         if arguments[-1] != "failed":
             raise RuntimeError("a bug")
         return ruled(*arguments)
 
-    monkeypatch.setattr(escalate, "_ruled", fail)
+    monkeypatch.setattr(escalate, "ruled", fail)
 
 
 ACK_TIMES_OUT = "policies:\n  - ack_timeout: 1h\n    name: payments"
@@ -117,14 +117,14 @@ async def test_a_delivery_that_cannot_be_read_does_not_hold_up_the_others(pager:
 
 async def test_one_failure_costs_half_a_minute(pager: Pager, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure that passes is tried again, and the page goes out."""
-    ruled, fails = escalate._ruled, [RuntimeError("once"), RuntimeError("and alone")]
+    ruled, fails = escalate.ruled, [RuntimeError("once"), RuntimeError("and alone")]
 
     def sometimes(*arguments: Any) -> Any:
         if fails:
             raise fails.pop()
         return ruled(*arguments)
 
-    monkeypatch.setattr(escalate, "_ruled", sometimes)
+    monkeypatch.setattr(escalate, "ruled", sometimes)
     await pager.alert()
     pager.expect_silence()
     await pager.advance(seconds=30)

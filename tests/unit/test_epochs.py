@@ -8,7 +8,7 @@ import pytest
 
 from engine.directory import Directory
 from engine.models import ORG, Rank, Timer, TimerKind, Urgency
-from engine.pager.escalate import COMMANDS, ENTRIES, _ruled
+from engine.pager.fired import COMMANDS, ENTRIES, ruled
 from engine.pager.ladder import Ladders
 from engine.store.incidents import Incident
 from tests.unit.escalations import NOW, fresh
@@ -20,8 +20,8 @@ INCIDENT = Incident(7, ORG, 7, 1, "db-1", "db-1 is down", None, NOW, NOW, None, 
 def does_something(kind: TimerKind, epoch: int) -> bool:
     timer = Timer(1, ORG, kind.value, INCIDENT.id, NOW, Rank.PAGE, epoch, 1, 0)
     incident = replace(INCIDENT, fate=replace(INCIDENT.fate, epoch=5))
-    ruled = _ruled(timer, incident, None, Ladders(NOBODY, NOW), NOW, COMMANDS[kind], ENTRIES[kind])
-    return ruled is not None
+    change = ruled(timer, incident, None, Ladders(NOBODY, NOW), NOW, COMMANDS[kind], ENTRIES[kind])
+    return change is not None
 
 
 @pytest.mark.parametrize(
