@@ -20,6 +20,7 @@ from engine.pager.escalate import Escalator
 from engine.pager.receive import Receiver
 from engine.pager.roster import Roster
 from engine.pager.setup import Setup
+from engine.pager.worked import Worked
 from engine.store import timers
 from engine.store.timers import Arming
 from engine.vault import Vault
@@ -50,7 +51,7 @@ class Noting(Escalator):
         self.lateness: list[float] = []
         self.done = asyncio.Event()
 
-    async def _batch(self, batch: Sequence[Timer]) -> int:
+    async def _batch(self, batch: Sequence[Timer]) -> Worked:
         done = await super()._batch(batch)
         now = self.clock.now()
         self.lateness += [(now - timer.due_at).total_seconds() for timer in batch]

@@ -17,7 +17,8 @@ from engine import schema
 from engine.clock import SystemClock, monotonic
 from engine.db import Database
 from engine.models import LaneName, Method, Outcome, Page
-from engine.pager.escalate import Escalator, Worked
+from engine.pager.escalate import Escalator
+from engine.pager.worked import Worked
 from tests.fakes import FakeClock, FakeTransport
 from tests.scenario.harness import Pager, fire
 from tests.scenario.locks import unwatched
