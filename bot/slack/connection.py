@@ -31,6 +31,7 @@ log = structlog.get_logger(__name__)
 SKEW_ALLOWED: Final = timedelta(seconds=60)
 NEEDED_SCOPES: Final = frozenset({"chat:write", "commands", "im:write", "users:read"})
 FAILURES_ALARMED: Final = 2
+STOP_WITHIN: Final = timedelta(seconds=1)  # what it asks Slack then, nobody needs any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class Connection:
         self._stopping.set()
         self._wake.set()
         if self._task is not None:
+            await asyncio.wait({self._task}, timeout=STOP_WITHIN.total_seconds())
+            self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:

@@ -11,6 +11,8 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.sandbox import faults
+from bot.sandbox.clock import monotonic
 from bot.sandbox.server import SandboxServer
 from tests.sandbox.conftest import Script
 
@@ -27,10 +29,17 @@ async def test_an_outage_is_a_page_of_html(slack: AsyncWebClient, script: Script
     assert (await script.get("state"))["faults"] == []
 
 
-async def test_an_outage_ends_by_itself(script: Script, sandbox: SandboxServer) -> None:
-    """A fault with a length is over after that much real time."""
-    await script.post("fault", target="slack", kind="outage", for_s=0.05)
-    await sandbox.until(lambda: sandbox.world.faults.active() == [])
+async def test_an_outage_ends_by_itself(
+    script: Script, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault with a length is there for so long, in real time, and over after that."""
+    before = monotonic()
+    await script.post("fault", target="slack", kind="outage", for_s=60)
+    after = monotonic()
+    monkeypatch.setattr(faults, "monotonic", lambda: before + 59)
+    assert [fault.kind for fault in sandbox.world.faults.active()] == ["outage"]
+    monkeypatch.setattr(faults, "monotonic", lambda: after + 60)
+    assert sandbox.world.faults.active() == []
 
 
 async def test_a_reset_comes_after_the_message_was_posted(slack: AsyncWebClient, script: Script) -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy import event
 
-from engine import checks
+from engine import checks, schema
 from engine.clock import SystemClock
 from engine.db import Database
 from engine.errors import Unsound
+from engine.migrate import current
 from engine.models import ORG
 from engine.store import hosts
 
@@ -21,15 +23,24 @@ CLOCK = SystemClock()
 
 
 async def test_a_sound_database_is_started_on(database: Database) -> None:
-    """Both kinds pass, again and again."""
+    """Both kinds pass, again and again, and nothing in it is changed."""
+
+    async def counters() -> set[tuple[Any, ...]]:
+        async with database.snapshot() as tx:
+            return {tuple(row) for row in await tx.execute(sa.select(schema.counters))}
+
+    before = await counters()
     for _ in range(2):
         await checks.start_checks(database, CLOCK)
+    assert await checks.faults(database) == []
+    assert await counters() == before
 
 
 async def test_an_empty_file_is_started_on(tmp_path: Path) -> None:
-    """The checks come before the tables."""
+    """The checks come before the tables, and make none."""
     database = Database(f"sqlite:///{tmp_path / 'new.sqlite3'}")
     await checks.start_checks(database, CLOCK)
+    assert await current(database) is None
     await database.close()
 
 

@@ -120,20 +120,23 @@ async def test_a_backend_that_is_killed_under_a_unit_costs_nothing(
 async def test_a_cancelled_worker_keeps_no_lock(database: Database, any_database_url: str) -> None:
     """The row that it had locked is free within five seconds (B115)."""
     await database.write(lambda tx: counts.touch(tx, ORG, "row"))
-    holding = asyncio.Event()
+    holding, cancelled = asyncio.Event(), asyncio.Event()
 
     async def unit(tx: Tx) -> None:
         await counts.touch(tx, ORG, "row")
         holding.set()
-        await asyncio.sleep(0.05)  # its next statement
+        await cancelled.wait()
+        await counts.touch(tx, ORG, "row")
 
     worker = asyncio.create_task(database.write(unit))
     await holding.wait()
     worker.cancel()
+    cancelled.set()
     other = Database(any_database_url)
     async with asyncio.timeout(5):
         await other.write(lambda tx: counts.touch(tx, ORG, "row"))
-    await asyncio.gather(worker, return_exceptions=True)
+    with pytest.raises(asyncio.CancelledError):
+        await worker
     await other.close()
 
 
@@ -199,4 +202,21 @@ async def test_readers_that_were_cut_just_after_their_use_are_not_asked(
                 assert await asyncio.gather(*(read() for _ in range(READERS))) == [[]] * READERS
             if cut:
                 assert await connections.cut(postgresql_server) == cut
+    await postgresql.close()
+
+
+async def test_a_look_is_one_round_trip_and_changes_nothing(postgresql: Database) -> None:
+    """No BEGIN and no ROLLBACK around what a page waits for; a write in it is refused all the same."""
+    said: list[str] = []
+    with Connections() as connections:
+        for awaited in (None, 1):
+            async with postgresql.look() as tx:
+                await tx.execute(sa.select(schema.inbound.c.external_id))
+            if awaited is None:
+                connections.listen(said)
+    assert len(said) == 1
+    with pytest.raises(Unavailable):
+        async with postgresql.look() as tx:
+            await tx.execute(remember("written"))
+    assert await remembered(postgresql) == []
     await postgresql.close()

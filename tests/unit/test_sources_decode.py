@@ -80,12 +80,15 @@ def test_nesting_up_to_the_limit_is_accepted() -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_give_json_or_a_reason(raw: bytes) -> None:
-    """No bytes raise anything but BadPayload."""
+    """No bytes raise anything but BadPayload with a reason; what is read can be kept as JSON."""
+    value, reason = None, "read"
     try:
         value = decode(raw)
-    except BadPayload:
-        return
-    json.dumps(value, allow_nan=False).encode()
+    except BadPayload as refused:
+        reason = str(refused)
+    assert reason
+    kept = json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    assert json.loads(kept) == value
 
 
 json_values = st.recursive(
