@@ -92,6 +92,13 @@ class Connections:
     def _note(self, _connection: Any, record: Any) -> None:
         self._opened.append(record.driver_connection)
 
+    def listen(self) -> list[str]:
+        """Grows by what is said to the server from now on around the statements: BEGIN and its kin."""
+        said: list[str] = []
+        for one in self._opened:
+            one.add_query_logger(lambda record: said.append(record.query))
+        return said
+
     async def cut(self, server: str) -> int:
         """The server ends them, and this process has heard of it. Returns how many there were."""
         there = {one: asyncio.Event() for one in self._opened if not one.is_closed()}

@@ -207,14 +207,14 @@ async def test_readers_that_were_cut_just_after_their_use_are_not_asked(
 
 async def test_a_look_is_one_round_trip_and_changes_nothing(postgresql: Database) -> None:
     """No BEGIN and no ROLLBACK around what a page waits for; a write in it is refused all the same."""
-    said: list[str] = []
+    around = []
     with Connections() as connections:
-        for awaited in (None, 1):
-            async with postgresql.look() as tx:
+        for reading in (postgresql.look, postgresql.snapshot):
+            async with reading() as tx:
+                said = connections.listen()
                 await tx.execute(sa.select(schema.inbound.c.external_id))
-            if awaited is None:
-                connections.listen(said)
-    assert len(said) == 1
+            around.append(len(said))
+    assert around == [0, 2]
     with pytest.raises(Unavailable):
         async with postgresql.look() as tx:
             await tx.execute(remember("written"))
