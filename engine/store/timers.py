@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.bulk import Insert, insert_many
-from engine.db import ListOf, Tx, any_of
+from engine.db import ListOf, Tx, any_of, given, given_list
 from engine.models import LaneName, Rank, Timer, TimerKind
 from engine.schema import EPOCH, Instant, incidents, timers
 
@@ -217,12 +217,19 @@ async def finish_all(tx: Tx, ids: Sequence[int]) -> None:
         await tx.execute(sa.delete(timers).where(any_of(timers.c.id, ids)))
 
 
+_FINISH_DUE = (
+    sa.delete(timers)
+    .where(
+        any_of(timers.c.id, given_list("ids", timers.c.id)), timers.c.due_at <= given("now", timers.c.due_at)
+    )
+    .returning(*COLUMNS)
+)
+
+
 async def finish_due(tx: Tx, ids: Sequence[int], now: datetime) -> list[Timer]:
     """Finish those of these timers that are due still, whatever became of them since they were read;
     returns them. Their incidents are locked by us."""
-    rows = await tx.execute(
-        sa.delete(timers).where(any_of(timers.c.id, ids), timers.c.due_at <= now).returning(*COLUMNS)
-    )
+    rows = await tx.execute(_FINISH_DUE, {"ids": ids, "now": now})
     return sorted((_timer(row) for row in rows), key=lambda timer: (timer.due_at, timer.id))
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import event
 from bot.collector import calm_the_collector
 from engine.bulk import insert_many
 from engine.clock import Clock, SystemClock
-from engine.db import Database, Tx, any_of
+from engine.db import Database, Tx, any_of, given_list
 from engine.horizon import Horizon
 from engine.migrate import upgrade
 from engine.models import ORG, LaneName, Timer, TimerKind
@@ -77,18 +77,19 @@ class Effect:
         return self.lateness
 
 
+_FREE = (
+    sa.select(table.c.id)
+    .where(any_of(table.c.id, given_list("ids", table.c.id)))
+    .order_by(table.c.id)
+    .with_for_update(skip_locked=True)
+    .cte("free")
+)
+_TAKE = sa.delete(table).where(table.c.id.in_(sa.select(_FREE.c.id))).returning(table.c.id)
+
+
 async def take(tx: Tx, due: Sequence[Timer]) -> set[int]:
     """Delete those that nobody took before; two workers never take the same."""
-    free = (
-        sa.select(table.c.id)
-        .where(any_of(table.c.id, sorted(timer.id for timer in due)))
-        .order_by(table.c.id)
-        .with_for_update(skip_locked=True)
-        .cte("free")
-    )
-    rows = await tx.execute(
-        sa.delete(table).where(table.c.id.in_(sa.select(free.c.id))).returning(table.c.id)
-    )
+    rows = await tx.execute(_TAKE, {"ids": sorted(timer.id for timer in due)})
     return set(rows.scalars())
 
 
