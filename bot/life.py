@@ -34,7 +34,7 @@ from engine.pager.respond import Responder
 from engine.pager.roster import Roster
 from engine.pager.setup import Setup
 from engine.pager.views import Views
-from engine.store import timers
+from engine.store.due import next_due
 from engine.sweeps import Sweeps
 from engine.vault import Vault
 from engine.watch import Watch
@@ -174,7 +174,7 @@ class App:
 
     async def next_due(self) -> datetime | None:
         async with self.database.snapshot() as tx:
-            return await timers.next_due(tx)
+            return await next_due(tx)
 
     async def health(self) -> Mapping[str, Any]:
         """Details for people; nothing in it is secret."""

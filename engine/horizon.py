@@ -20,8 +20,8 @@ from engine.db import Database
 from engine.errors import Unavailable
 from engine.known import Known, Share
 from engine.models import LaneName
-from engine.store import timers
-from engine.store.timers import LANE_OF, Place, beginnings
+from engine.store.due import Place, beginnings, near
+from engine.store.timers import LANE_OF
 
 log = structlog.get_logger(__name__)
 
@@ -122,7 +122,7 @@ class Horizon:
             known.share = share
             known.look_begins()
         async with self._database.look() as tx:
-            found, unread = await timers.near(tx, places, now, now + ahead, SLICE)
+            found, unread = await near(tx, places, now, now + ahead, SLICE)
         self._forget(places, unread, now + ahead, {timer.id for timer in found})
         for timer in found:
             self.lanes[LANE_OF[timer.kind]].learn(timer, now)

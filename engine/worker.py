@@ -22,7 +22,7 @@ from engine.errors import Unavailable
 from engine.horizon import BACK_OFF, Horizon
 from engine.models import LaneName, Timer
 from engine.store import timers
-from engine.store.timers import beginnings
+from engine.store.due import beginnings, near
 
 log = structlog.get_logger(__name__)
 
@@ -107,7 +107,7 @@ class Lane:
             while unread and not self._stopping and self._room() > 0:
                 async with self._database.look() as tx:
                     # Why `unread`: what could not be taken is paged past, so that it does not hide the rest.
-                    due, unread = await timers.near(tx, unread, now, now, self._room())
+                    due, unread = await near(tx, unread, now, now, self._room())
                 while due and (room := self._room()) > 0:
                     worked += await self._handler.handle(due[:room])
                     due = due[room:]

@@ -5,19 +5,17 @@ Decides nothing. Timers of an incident are touched only under that incident's lo
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from engine.bulk import Insert, insert_many
-from engine.db import ListOf, Tx, any_of, given, given_list
+from engine.db import Tx, any_of, given, given_list
 from engine.models import LaneName, Rank, Timer, TimerKind
-from engine.schema import EPOCH, Instant, incidents, timers
+from engine.schema import EPOCH, incidents, timers
 
 FATE_KINDS = (
     TimerKind.ESCALATE,
@@ -59,7 +57,7 @@ class Arming:
     rank: Rank = Rank.PAGE
 
 
-def _timer(row: Any) -> Timer:
+def timer_of(row: Any) -> Timer:
     return Timer(*row)
 
 
@@ -92,137 +90,60 @@ def _armed_again(insert: Insert) -> sa.Insert:
     )
 
 
+_OF_SUBJECTS = sa.and_(
+    timers.c.org_id == given("of_org", timers.c.org_id),
+    any_of(timers.c.kind, given_list("kinds", timers.c.kind)),
+    any_of(timers.c.subject_id, given_list("subjects", timers.c.subject_id)),
+)
+_DISARM = sa.delete(timers).where(_OF_SUBJECTS)
+_READ_OF_SUBJECTS = sa.select(*COLUMNS).where(_OF_SUBJECTS)
+
+
+def _these(org_id: int, kinds: Sequence[TimerKind], subjects: Sequence[int]) -> dict[str, Any]:
+    return {"of_org": org_id, "kinds": [kind.value for kind in kinds], "subjects": subjects}
+
+
 async def disarm(tx: Tx, org_id: int, kinds: Sequence[TimerKind], subjects: Sequence[int]) -> None:
     if subjects:
-        await tx.execute(
-            sa.delete(timers).where(
-                timers.c.org_id == org_id,
-                any_of(timers.c.kind, [kind.value for kind in kinds]),
-                any_of(timers.c.subject_id, subjects),
-            )
-        )
+        await tx.execute(_DISARM, _these(org_id, kinds, subjects))
+
+
+_DISARM_UNSENT = sa.delete(timers).where(_OF_SUBJECTS, timers.c.lease_until.is_(None))
 
 
 async def disarm_unsent(tx: Tx, org_id: int, deliveries: Sequence[int]) -> None:
     """Forget `deliver` timers that nobody holds; one in flight is recorded by its holder."""
     if deliveries:
-        await tx.execute(
-            sa.delete(timers).where(
-                timers.c.org_id == org_id,
-                timers.c.kind == TimerKind.DELIVER.value,
-                any_of(timers.c.subject_id, deliveries),
-                timers.c.lease_until.is_(None),
-            )
-        )
+        await tx.execute(_DISARM_UNSENT, _these(org_id, [TimerKind.DELIVER], deliveries))
 
 
 async def of_subjects(
     tx: Tx, org_id: int, kinds: Sequence[TimerKind], subjects: Sequence[int]
 ) -> list[Timer]:
-    rows = await tx.execute(
-        sa.select(*COLUMNS).where(
-            timers.c.org_id == org_id,
-            any_of(timers.c.kind, [kind.value for kind in kinds]),
-            any_of(timers.c.subject_id, subjects),
-        )
-    )
-    return [_timer(row) for row in rows]
+    rows = await tx.execute(_READ_OF_SUBJECTS, _these(org_id, kinds, subjects))
+    return [timer_of(row) for row in rows]
 
 
-def _free(now: datetime) -> sa.ColumnElement[bool]:
-    return sa.and_(
-        timers.c.due_at <= now, sa.or_(timers.c.lease_until.is_(None), timers.c.lease_until <= now)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Somewhere in the queue of a lane and rank; without `due_at` its beginning."""
-
-    lane: LaneName
-    rank: Rank
-    due_at: datetime = EPOCH
-    id: int = 0
-
-
-def beginnings(lanes: Iterable[LaneName] = LaneName) -> tuple[Place, ...]:
-    return tuple(Place(lane, rank) for lane in lanes for rank in Rank)
-
-
-async def near(
-    tx: Tx, places: Sequence[Place], now: datetime, until: datetime, limit: int
-) -> tuple[list[Timer], tuple[Place, ...]]:
-    """What comes after these places, due `until` then and untaken now: at most `limit` of each queue,
-    in one statement. Second: where to read on in queues that have more."""
-    bound: dict[str, Any] = {"until": until, "now": now, "few": limit, "kinds": [*LANES]}
-    for n, place in enumerate(places):
-        bound |= {f"lane{n}": place.lane, f"rank{n}": int(place.rank)}
-        bound |= {f"due{n}": place.due_at, f"id{n}": place.id}
-    rows = await tx.execute(_near(len(places)), bound)
-    found = [_timer(row) for row in rows]
-    last: dict[tuple[LaneName, int], list[Timer]] = defaultdict(list)
-    for timer in found:
-        last[LANE_OF[timer.kind], timer.rank].append(timer)
-    full = [
-        Place(lane, Rank(rank), *max((timer.due_at, timer.id) for timer in these))
-        for (lane, rank), these in last.items()
-        if len(these) == limit
-    ]
-    return sorted(found, key=lambda timer: (timer.rank, timer.due_at, timer.id)), tuple(full)
-
-
-@lru_cache(maxsize=32)
-def _near(queues: int) -> sa.CompoundSelect[Any]:
-    """One probe of the index for each queue. Kinds of a newer version are left alone."""
-    until, now = (sa.bindparam(name, type_=Instant) for name in ("until", "now"))
-    free = sa.or_(timers.c.lease_until.is_(None), timers.c.lease_until <= now)
-    known = any_of(timers.c.kind, sa.bindparam("kinds", type_=ListOf(sa.Text)))
-    each = []
-    for n in range(queues):
-        place = sa.tuple_(sa.bindparam(f"due{n}", type_=Instant), sa.bindparam(f"id{n}", type_=sa.BigInteger))
-        queue = (
-            sa.select(*COLUMNS)
-            .where(timers.c.lane == sa.bindparam(f"lane{n}", type_=sa.Text))
-            .where(timers.c.rank == sa.bindparam(f"rank{n}", type_=sa.Integer))
-            .where(sa.tuple_(timers.c.due_at, timers.c.id) > place, timers.c.due_at <= until, free, known)
-            .order_by(timers.c.due_at, timers.c.id)
-            .limit(sa.bindparam("few", type_=sa.Integer))
-        )
-        each.append(sa.select(queue.subquery(f"queue{n}")))
-    return sa.union_all(*each)
-
-
-async def next_due(tx: Tx) -> datetime | None:
-    """When the earliest timer of any lane is due, or its lease ends, whichever is later."""
-    earliest = []
-    for lane in LaneName:
-        rows = await tx.execute(
-            sa.select(timers.c.due_at, timers.c.lease_until)
-            .where(timers.c.lane == lane.value, any_of(timers.c.kind, [*LANES]))
-            .order_by(timers.c.due_at, timers.c.id)
-            .limit(50)
-        )
-        earliest += [max(row.due_at, row.lease_until or row.due_at) for row in rows]
-    return min(earliest, default=None)
+_THESE = any_of(timers.c.id, given_list("ids", timers.c.id))
+_LIVE = sa.select(*COLUMNS).where(_THESE)
 
 
 async def live(tx: Tx, ids: Sequence[int]) -> dict[int, Timer]:
     """The rows of these timers as they are now; under the incident's lock they stay so."""
-    rows = await tx.execute(sa.select(*COLUMNS).where(any_of(timers.c.id, ids)))
-    return {row.id: _timer(row) for row in rows}
+    found = map(timer_of, await tx.execute(_LIVE, {"ids": ids}))
+    return {timer.id: timer for timer in found}
+
+
+_FINISH = sa.delete(timers).where(_THESE)
 
 
 async def finish_all(tx: Tx, ids: Sequence[int]) -> None:
     if ids:
-        await tx.execute(sa.delete(timers).where(any_of(timers.c.id, ids)))
+        await tx.execute(_FINISH, {"ids": ids})
 
 
 _FINISH_DUE = (
-    sa.delete(timers)
-    .where(
-        any_of(timers.c.id, given_list("ids", timers.c.id)), timers.c.due_at <= given("now", timers.c.due_at)
-    )
-    .returning(*COLUMNS)
+    sa.delete(timers).where(_THESE, timers.c.due_at <= given("now", timers.c.due_at)).returning(*COLUMNS)
 )
 
 
@@ -230,7 +151,30 @@ async def finish_due(tx: Tx, ids: Sequence[int], now: datetime) -> list[Timer]:
     """Finish those of these timers that are due still, whatever became of them since they were read;
     returns them. Their incidents are locked by us."""
     rows = await tx.execute(_FINISH_DUE, {"ids": ids, "now": now})
-    return sorted((_timer(row) for row in rows), key=lambda timer: (timer.due_at, timer.id))
+    return sorted((timer_of(row) for row in rows), key=lambda timer: (timer.due_at, timer.id))
+
+
+_NOW = given("now", timers.c.due_at)
+_FREE_NOW = sa.and_(
+    timers.c.due_at <= _NOW, sa.or_(timers.c.lease_until.is_(None), timers.c.lease_until <= _NOW)
+)
+_FREE = (
+    sa.select(timers.c.id)
+    .where(_THESE, _FREE_NOW)
+    .order_by(timers.c.due_at, timers.c.id)
+    .with_for_update(skip_locked=True)
+    .cte("free")
+)
+_CLAIM = (
+    sa.update(timers)
+    .where(timers.c.id.in_(sa.select(_FREE.c.id)), _FREE_NOW)
+    .values(
+        lease_until=given("new_lease", timers.c.lease_until),
+        lease_owner=given("new_owner", timers.c.lease_owner),
+        attempt=timers.c.attempt + 1,
+    )
+    .returning(*COLUMNS)
+)
 
 
 async def claim(
@@ -243,63 +187,58 @@ async def claim(
     """
     if not candidates:
         return []
-    free = (
-        sa.select(timers.c.id)
-        .where(any_of(timers.c.id, [timer.id for timer in candidates]), _free(now))
-        .order_by(timers.c.due_at, timers.c.id)
-        .with_for_update(skip_locked=True)
-        .cte("free")
-    )
-    rows = await tx.execute(
-        sa.update(timers)
-        .where(timers.c.id.in_(sa.select(free.c.id)), _free(now))
-        .values(lease_until=lease_until, lease_owner=owner, attempt=timers.c.attempt + 1)
-        .returning(*COLUMNS)
-    )
-    return sorted((_timer(row) for row in rows), key=lambda timer: (timer.due_at, timer.id))
+    values = {
+        "ids": [timer.id for timer in candidates],
+        "now": now,
+        "new_lease": lease_until,
+        "new_owner": owner,
+    }
+    rows = await tx.execute(_CLAIM, values)
+    return sorted((timer_of(row) for row in rows), key=lambda timer: (timer.due_at, timer.id))
 
 
-def _held(timer: Timer) -> sa.ColumnElement[bool]:
-    # Why: a worker that stalled past its lease must change nothing, whatever it believes.
-    return sa.and_(timers.c.id == timer.id, timers.c.attempt == timer.attempt)
+# Why: a worker that stalled past its lease must change nothing, whatever it believes.
+_HELD = sa.and_(
+    timers.c.id == given("of_id", timers.c.id), timers.c.attempt == given("of_attempt", timers.c.attempt)
+)
+_AS_READ = timers.c.rev == given("of_rev", timers.c.rev)
+_FINISH_HELD = sa.delete(timers).where(_HELD, _AS_READ)
+_GIVE_BACK = sa.update(timers).where(_HELD).values(lease_until=None, lease_owner=None)
+_POSTPONE = _GIVE_BACK.values(
+    due_at=sa.case((_AS_READ, given("new_due", timers.c.due_at)), else_=timers.c.due_at)
+)
+
+
+def _as_read(timer: Timer) -> dict[str, Any]:
+    return {"of_id": timer.id, "of_attempt": timer.attempt, "of_rev": timer.rev}
 
 
 async def finish(tx: Tx, timer: Timer) -> bool:
     """Finish a claimed timer. False: the lease is lost. One re-armed meanwhile is due again."""
-    gone = await tx.execute(sa.delete(timers).where(_held(timer), timers.c.rev == timer.rev))
+    gone = await tx.execute(_FINISH_HELD, _as_read(timer))
     if gone.rowcount == 1:
         return True
-    kept = await tx.execute(sa.update(timers).where(_held(timer)).values(lease_until=None, lease_owner=None))
+    kept = await tx.execute(_GIVE_BACK, {"of_id": timer.id, "of_attempt": timer.attempt})
     return kept.rowcount == 1
 
 
 async def postpone(tx: Tx, timer: Timer, due_at: datetime) -> bool:
     """Give a claimed timer back, due at `due_at` or when it was re-armed for. False: lease lost."""
-    kept = await tx.execute(
-        sa.update(timers)
-        .where(_held(timer))
-        .values(
-            lease_until=None,
-            lease_owner=None,
-            due_at=sa.case(
-                (timers.c.rev == timer.rev, sa.literal(due_at, timers.c.due_at.type)),
-                else_=timers.c.due_at,
-            ),
-        )
-    )
+    kept = await tx.execute(_POSTPONE, {**_as_read(timer), "new_due": due_at})
     return kept.rowcount == 1
+
+
+_MOVE = (
+    sa.update(timers)
+    .where(timers.c.id == given("of_id", timers.c.id), _AS_READ, timers.c.lease_until.is_(None))
+    .values(due_at=given("new_due", timers.c.due_at))
+)
 
 
 async def move(tx: Tx, later: Sequence[tuple[Timer, datetime]]) -> None:
     """Put off timers that nobody holds and that nobody armed again meanwhile."""
     await tx.execute(
-        sa.update(timers)
-        .where(
-            timers.c.id == sa.bindparam("of_id"),
-            timers.c.rev == sa.bindparam("of_rev"),
-            timers.c.lease_until.is_(None),
-        )
-        .values(due_at=sa.bindparam("new_due", type_=timers.c.due_at.type)),
+        _MOVE,
         [
             {"of_id": timer.id, "of_rev": timer.rev, "new_due": due_at}
             for timer, due_at in sorted(later, key=lambda one: one[0].id)
@@ -307,19 +246,17 @@ async def move(tx: Tx, later: Sequence[tuple[Timer, datetime]]) -> None:
     )
 
 
+_NEW_DUE = given("new_due", timers.c.due_at)
+_PULL = (
+    sa.update(timers)
+    .where(_OF_SUBJECTS, timers.c.due_at > _NEW_DUE, timers.c.lease_until.is_(None))
+    .values(due_at=_NEW_DUE, rev=timers.c.rev + 1)
+)
+
+
 async def pull(tx: Tx, org_id: int, kind: TimerKind, subjects: Sequence[int], due_at: datetime) -> int:
     """Make timers due at `due_at` if they are due later; those that somebody holds stay."""
-    moved = await tx.execute(
-        sa.update(timers)
-        .where(
-            timers.c.org_id == org_id,
-            timers.c.kind == kind.value,
-            any_of(timers.c.subject_id, subjects),
-            timers.c.due_at > due_at,
-            timers.c.lease_until.is_(None),
-        )
-        .values(due_at=due_at, rev=timers.c.rev + 1)
-    )
+    moved = await tx.execute(_PULL, {**_these(org_id, [kind], subjects), "new_due": due_at})
     return moved.rowcount
 
 

@@ -15,7 +15,8 @@ from engine.notify import apprise_url, email, twilio
 from engine.notify.pipeline import SEND_TIMEOUT
 from engine.schedule import next_change, parse_schedule
 from engine.store import timers
-from engine.store.timers import Arming, beginnings
+from engine.store.due import beginnings, near
+from engine.store.timers import Arming
 from engine.worker import LEASE
 from tests.fakes import START
 from tests.scenario.fates import level, soon, take, to, walk
@@ -146,7 +147,7 @@ async def test_a_clock_set_back_makes_no_long_sleep(pager: Pager) -> None:
     pager.expect_page("alice")
     await pager.advance(seconds=58)
     horizon, lanes = pager.app.worker.horizon, pager.app.worker.lanes
-    await horizon._read(beginnings([lane.name for lane in lanes]))
+    await horizon._look()
     assert any(lane._known.next_due for lane in lanes), "the SMS that is due in two seconds"
     pager.clock.move(hours=-1)
     for loop in (horizon, *lanes):
@@ -181,14 +182,14 @@ async def test_a_rescue_that_comes_too_late_changes_nothing(pager: Pager) -> Non
     await database.write(lambda tx: timers.arm(tx, ORG, [Arming(TimerKind.DELIVER, 7, now)]))
     queue = beginnings([LaneName.DELIVER])
     async with database.snapshot() as tx:
-        found, _ = await timers.near(tx, queue, now, now, 10)
+        found, _ = await near(tx, queue, now, now, 10)
 
     async def taken(owner: str, at: datetime) -> list[timers.Timer]:
         return await database.write(lambda tx: timers.claim(tx, found, owner, at + LEASE, at))
 
     (held,) = await taken("worker", now)
     async with database.snapshot() as tx:
-        stuck, _ = await timers.near(tx, queue, now + LEASE, now + LEASE, 10)
+        stuck, _ = await near(tx, queue, now + LEASE, now + LEASE, 10)
     assert await database.write(lambda tx: timers.finish(tx, held))
     assert (
         await database.write(lambda tx: timers.claim(tx, stuck, "rescue", now + 2 * LEASE, now + LEASE)) == []

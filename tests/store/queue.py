@@ -9,8 +9,7 @@ import sqlalchemy as sa
 from engine.db import Database, Tx
 from engine.models import LaneName, Rank, Timer
 from engine.schema import timers as table
-from engine.store import timers
-from engine.store.timers import Place, beginnings
+from engine.store.due import Place, beginnings, near
 
 
 async def due(tx: Tx, lane: LaneName, now: datetime, limit: int, after: Timer | None = None) -> list[Timer]:
@@ -21,7 +20,7 @@ async def due(tx: Tx, lane: LaneName, now: datetime, limit: int, after: Timer | 
         places = tuple(
             own if place.rank == after.rank else place for place in places if place.rank >= after.rank
         )
-    found, _ = await timers.near(tx, places, now, now, limit)
+    found, _ = await near(tx, places, now, now, limit)
     return found[:limit]
 
 

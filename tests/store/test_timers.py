@@ -12,7 +12,8 @@ from engine import schema
 from engine.db import Database, Tx
 from engine.models import ORG, LaneName, Rank, Timer, TimerKind
 from engine.store import timers
-from engine.store.timers import Arming, beginnings
+from engine.store.due import beginnings, near, next_due
+from engine.store.timers import Arming
 from tests.fakes import START
 from tests.store import queue
 
@@ -112,7 +113,7 @@ async def test_unknown_kinds_are_left_alone_and_starve_nobody(database: Database
     await arm(database, deliver(7))
     assert [timer.subject_id for timer in await claim(database)] == [7]
     async with database.snapshot() as tx:
-        assert await timers.next_due(tx) == later(seconds=30)
+        assert await next_due(tx) == later(seconds=30)
         untouched = await tx.scalar(
             sa.select(sa.func.count()).where(schema.timers.c.kind == "hologram", schema.timers.c.attempt == 0)
         )
@@ -240,12 +241,12 @@ async def test_a_failed_timer_counts_and_comes_later_unless_it_was_armed_again(d
 async def test_the_next_due_time_waits_for_a_lease(database: Database) -> None:
     """The next instant at which anything can be worked: a due time, or the end of a lease."""
     async with database.snapshot() as tx:
-        assert await timers.next_due(tx) is None
+        assert await next_due(tx) is None
     await arm(database, deliver(1), Arming(TimerKind.ESCALATE, 1, later(minutes=2)))
     await claim(database)
     async with database.snapshot() as tx:
-        assert await timers.next_due(tx) == later(seconds=30)
-        upcoming, _ = await timers.near(tx, beginnings([LaneName.FATE]), NOW, later(minutes=2), 10)
+        assert await next_due(tx) == later(seconds=30)
+        upcoming, _ = await near(tx, beginnings([LaneName.FATE]), NOW, later(minutes=2), 10)
     assert [timer.due_at for timer in upcoming] == [later(minutes=2)]
 
 
@@ -270,8 +271,8 @@ async def test_every_statement_works_a_dozen_times_on_one_connection(any_databas
             found = await timers.of_subjects(tx, ORG, [TimerKind.ESCALATE], [1])
             assert await timers.defer_failed(tx, found[0], now) == 1
             assert list(await timers.live(tx, [found[0].id])) == [found[0].id]
-            await timers.near(tx, beginnings(), now, now + LEASE, 5)
-            assert await timers.next_due(tx) == now
+            await near(tx, beginnings(), now, now + LEASE, 5)
+            assert await next_due(tx) == now
             await timers.finish_all(tx, [found[0].id])
 
         await database.write(unit)

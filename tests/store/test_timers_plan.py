@@ -11,8 +11,7 @@ from engine.bulk import insert_many
 from engine.db import Database
 from engine.models import ORG, LaneName, TimerKind
 from engine.schema import timers as table
-from engine.store import timers
-from engine.store.timers import beginnings
+from engine.store.due import beginnings, near
 from tests.fakes import START
 
 PENDING = 5_000
@@ -28,7 +27,7 @@ async def plan(database: Database) -> str:
     sa.event.listen(sa.Engine, "before_cursor_execute", note)
     try:
         async with database.snapshot() as tx:
-            await timers.near(tx, beginnings(), START, START + timedelta(seconds=3), 100)
+            await near(tx, beginnings(), START, START + timedelta(seconds=3), 100)
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", note)
     ((statement, parameters),) = (one for one in asked if "UNION" in one[0])
