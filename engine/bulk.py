@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import ReturningInsert
 
-from engine.db import Tx
+from engine.db import Tx, insert_of
 
 __all__ = ["Columns", "Insert", "ReturningInsert", "insert_many", "update_many"]
 
@@ -39,7 +39,7 @@ def _as_given(new: Columns) -> Columns:
 
 async def insert_many(
     tx: Tx, table: sa.Table, rows: Sequence[Row], finish: Finish = _plain, same: Row = NOTHING
-) -> sa.CursorResult[Any]:
+) -> sa.CursorResult[*tuple[Any, ...]]:
     """Insert in the order of `rows`, which all have the columns of the first, and those of `same`.
 
     `finish` adds ON CONFLICT and RETURNING: a function of a module, because the statement is made
@@ -48,7 +48,7 @@ async def insert_many(
     columns = tuple(rows[0])
     statement = _insert(tx.dialect.name, table, columns, finish, tuple(same))
     bound = _bound(tx.dialect, table, columns, rows) | {f"_{name}": value for name, value in same.items()}
-    result: sa.CursorResult[Any] = await tx.execute(statement, bound)
+    result: sa.CursorResult[*tuple[Any, ...]] = await tx.execute(statement, bound)
     return result
 
 
@@ -81,8 +81,7 @@ def _insert(
     constants = [sa.bindparam(f"_{name}", type_=table.c[name].type) for name in same]
     # Why a WHERE: without one SQLite takes the ON of ON CONFLICT for a join.
     taken = sa.select(*(source.c[name] for name in columns), *constants).where(ALWAYS)
-    insert = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
-    return finish(insert.from_select([*columns, *same], taken))
+    return finish(insert_of(dialect, table).from_select([*columns, *same], taken))
 
 
 @lru_cache(maxsize=256)

@@ -311,9 +311,12 @@ async def waiting_at_most(tx: Tx, wait: timedelta) -> AsyncIterator[None]:
 
 def upsert(tx: Tx, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
     """The dialect's insert; both have on_conflict_do_nothing and on_conflict_do_update."""
-    if tx.dialect.name == "sqlite":
-        return sqlite.insert(table)
-    return postgresql.insert(table)
+    return insert_of(tx.dialect.name, table)
+
+
+def insert_of(dialect: str, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
+    """The same for a statement that is made once for each dialect."""
+    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
 
 
 class ListOf(TypeDecorator[Any]):

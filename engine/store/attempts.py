@@ -11,11 +11,33 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from engine.bulk import Columns, update_many
-from engine.db import Tx, any_of
+from engine.db import Tx, any_of, given, given_list
 from engine.models import DeliveryStatus
 from engine.schema import attempts, deliveries
 
 ENDED: Final = frozenset({DeliveryStatus.DEAD, DeliveryStatus.CANCELLED})
+
+_DELIVERIES = any_of(deliveries.c.id, given_list("ids", deliveries.c.id))
+_SENDING = sa.update(deliveries).where(_DELIVERIES).values(status=DeliveryStatus.SENDING.value)
+_LAST = (
+    sa.select(sa.func.coalesce(sa.func.max(attempts.c.number), 0))
+    .where(attempts.c.org_id == deliveries.c.org_id, attempts.c.delivery_id == deliveries.c.id)
+    .scalar_subquery()
+)
+_BEGIN = (
+    sa.insert(attempts)
+    .from_select(
+        ["org_id", "delivery_id", "number", "started_at", "outcome"],
+        sa.select(
+            deliveries.c.org_id,
+            deliveries.c.id,
+            _LAST + 1,
+            given("now", attempts.c.started_at),
+            sa.literal("sending", sa.Text),
+        ).where(deliveries.c.org_id == given("org", deliveries.c.org_id), _DELIVERIES),
+    )
+    .returning(attempts.c.delivery_id, attempts.c.number)
+)
 
 
 async def begin(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime) -> dict[int, int]:
@@ -25,42 +47,31 @@ async def begin(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime)
     """
     if not delivery_ids:
         return {}
-    await tx.execute(
-        sa.update(deliveries)
-        .where(any_of(deliveries.c.id, delivery_ids))
-        .values(status=DeliveryStatus.SENDING.value)
-    )
-    last = (
-        sa.select(sa.func.coalesce(sa.func.max(attempts.c.number), 0))
-        .where(attempts.c.org_id == deliveries.c.org_id, attempts.c.delivery_id == deliveries.c.id)
-        .scalar_subquery()
-    )
-    rows = await tx.execute(
-        sa.insert(attempts)
-        .from_select(
-            ["org_id", "delivery_id", "number", "started_at", "outcome"],
-            sa.select(
-                deliveries.c.org_id,
-                deliveries.c.id,
-                last + 1,
-                sa.literal(now, attempts.c.started_at.type),
-                sa.literal("sending", sa.Text),
-            ).where(deliveries.c.org_id == org_id, any_of(deliveries.c.id, delivery_ids)),
-        )
-        .returning(attempts.c.delivery_id, attempts.c.number)
-    )
-    return {row.delivery_id: row.number for row in rows}
+    await tx.execute(_SENDING, {"ids": delivery_ids})
+    rows = await tx.execute(_BEGIN, {"org": org_id, "ids": delivery_ids, "now": now})
+    return dict(rows.all())
+
+
+_OF_DELIVERIES = any_of(attempts.c.delivery_id, given_list("deliveries", attempts.c.delivery_id))
+_HOW_MANY = (
+    sa.select(attempts.c.delivery_id, sa.func.count()).where(_OF_DELIVERIES).group_by(attempts.c.delivery_id)
+)
 
 
 async def how_many(tx: Tx, delivery_ids: Sequence[int]) -> dict[int, int]:
     """How many attempts of each of these deliveries were begun."""
-    number = sa.func.count().label("number")
-    rows = await tx.execute(
-        sa.select(attempts.c.delivery_id, number)
-        .where(any_of(attempts.c.delivery_id, delivery_ids))
-        .group_by(attempts.c.delivery_id)
+    rows = await tx.execute(_HOW_MANY, {"deliveries": delivery_ids})
+    return dict(rows.all())
+
+
+_CLOSE_UNKNOWN = (
+    sa.update(attempts)
+    .where(
+        attempts.c.org_id == given("org", attempts.c.org_id), _OF_DELIVERIES, attempts.c.outcome == "sending"
     )
-    return {row.delivery_id: row.number for row in rows}
+    .values(outcome="unknown", reason="lease expired", ended_at=given("now", attempts.c.ended_at))
+    .returning(attempts.c.delivery_id)
+)
 
 
 async def close_unknown(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: datetime) -> dict[int, int]:
@@ -70,16 +81,7 @@ async def close_unknown(tx: Tx, org_id: int, delivery_ids: Sequence[int], now: d
     """
     if not delivery_ids:
         return {}
-    rows = await tx.execute(
-        sa.update(attempts)
-        .where(
-            attempts.c.org_id == org_id,
-            any_of(attempts.c.delivery_id, delivery_ids),
-            attempts.c.outcome == "sending",
-        )
-        .values(outcome="unknown", reason="lease expired", ended_at=now)
-        .returning(attempts.c.delivery_id)
-    )
+    rows = await tx.execute(_CLOSE_UNKNOWN, {"org": org_id, "deliveries": delivery_ids, "now": now})
     counted = Counter(rows.scalars())
     if counted:
         more = [{"id": one, "attempts": count} for one, count in counted.items()]

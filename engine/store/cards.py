@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.bulk import Insert, ReturningInsert, insert_many
-from engine.db import Tx, any_of
+from engine.db import Tx, any_of, given, given_list
 from engine.models import Card
 from engine.schema import alerts, cards, incidents
 
@@ -30,29 +30,41 @@ def _card(row: Any) -> Card:
     return Card(*row)
 
 
+_READ = sa.select(*COLUMNS).where(any_of(cards.c.id, given_list("ids", cards.c.id))).order_by(cards.c.id)
+
+
 async def read(tx: Tx, card_ids: Sequence[int]) -> list[Card]:
-    rows = await tx.execute(sa.select(*COLUMNS).where(any_of(cards.c.id, card_ids)).order_by(cards.c.id))
+    rows = await tx.execute(_READ, {"ids": card_ids})
     return [_card(row) for row in rows]
+
+
+_OF_INCIDENTS = (
+    sa.select(*COLUMNS)
+    .where(
+        cards.c.org_id == given("org", cards.c.org_id),
+        any_of(cards.c.incident_id, given_list("incidents", cards.c.incident_id)),
+        cards.c.broken.is_(None),
+    )
+    .order_by(cards.c.id)
+)
 
 
 async def of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Card]:
     """The cards of these incidents that can be shown."""
-    rows = await tx.execute(
-        sa.select(*COLUMNS)
-        .where(cards.c.org_id == org_id, any_of(cards.c.incident_id, incident_ids), cards.c.broken.is_(None))
-        .order_by(cards.c.id)
-    )
+    rows = await tx.execute(_OF_INCIDENTS, {"org": org_id, "incidents": incident_ids})
     return [_card(row) for row in rows]
 
 
+_BY_MESSAGE = sa.select(*COLUMNS).where(
+    cards.c.org_id == given("org", cards.c.org_id),
+    cards.c.channel_id == given("conversation", cards.c.channel_id),
+    cards.c.ts == given("at", cards.c.ts),
+)
+
+
 async def by_message(tx: Tx, org_id: int, channel_id: str, ts: str) -> Card | None:
-    row = (
-        await tx.execute(
-            sa.select(*COLUMNS).where(
-                cards.c.org_id == org_id, cards.c.channel_id == channel_id, cards.c.ts == ts
-            )
-        )
-    ).first()
+    rows = await tx.execute(_BY_MESSAGE, {"org": org_id, "conversation": channel_id, "at": ts})
+    row = rows.first()
     return None if row is None else _card(row)
 
 
@@ -99,16 +111,22 @@ def _in_its_place(insert: Insert) -> sa.Insert:
     )
 
 
+_CARD = sa.update(cards).where(cards.c.id == given("card", cards.c.id))
+_PLACED = _CARD.values(
+    channel_id=given("conversation", cards.c.channel_id),
+    ts=given("at", cards.c.ts),
+    shown_at=given("now", cards.c.shown_at),
+    broken=None,
+)
+_SHOWN = _CARD.values(shown_at=given("now", cards.c.shown_at))
+
+
 async def placed(tx: Tx, card_id: int, channel_id: str, ts: str, now: datetime) -> None:
-    await tx.execute(
-        sa.update(cards)
-        .where(cards.c.id == card_id)
-        .values(channel_id=channel_id, ts=ts, shown_at=now, broken=None)
-    )
+    await tx.execute(_PLACED, {"card": card_id, "conversation": channel_id, "at": ts, "now": now})
 
 
 async def shown(tx: Tx, card_id: int, now: datetime) -> None:
-    await tx.execute(sa.update(cards).where(cards.c.id == card_id).values(shown_at=now))
+    await tx.execute(_SHOWN, {"card": card_id, "now": now})
 
 
 async def lost(tx: Tx, card_id: int) -> None:

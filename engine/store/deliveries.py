@@ -11,12 +11,21 @@ import sqlalchemy as sa
 from sqlalchemy import RowMapping
 
 from engine.bulk import Insert, ReturningInsert, insert_many, update_many
-from engine.db import Tx, any_of
+from engine.db import Tx, any_of, given, given_list
 from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method
 from engine.schema import REFERRED, contact_methods, deliveries, incidents
 
 # Spelled out like the index predicate: see schema.UNFINISHED.
 QUEUED: Final = sa.text("deliveries.status = 'queued'")
+_OF_THESE_INCIDENTS = sa.and_(
+    deliveries.c.org_id == given("org", deliveries.c.org_id),
+    any_of(deliveries.c.incident_id, given_list("incidents", deliveries.c.incident_id)),
+)
+_OF_THE_INCIDENT = sa.and_(
+    deliveries.c.org_id == given("org", deliveries.c.org_id),
+    deliveries.c.incident_id == given("incident", deliveries.c.incident_id),
+)
+_THESE = any_of(deliveries.c.id, given_list("ids", deliveries.c.id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,38 +112,49 @@ def _unless_there(insert: Insert) -> ReturningInsert[Any]:
     return insert.returning(deliveries.c.id, deliveries.c.due_at)
 
 
+_READ = sa.select(deliveries).where(_THESE)
+
+
 async def read(tx: Tx, ids: Sequence[int]) -> dict[int, Delivery]:
-    rows = await tx.execute(sa.select(deliveries).where(any_of(deliveries.c.id, ids)))
+    rows = await tx.execute(_READ, {"ids": ids})
     return {one.id: one for one in map(_delivery, rows.mappings())}
+
+
+_INCIDENTS_OF = sa.select(deliveries.c.id, deliveries.c.incident_id).where(
+    _THESE, deliveries.c.incident_id.is_not(None)
+)
 
 
 async def incidents_of(tx: Tx, ids: Sequence[int]) -> dict[int, int]:
     """The incident of each of these deliveries that is about one."""
-    rows = await tx.execute(
-        sa.select(deliveries.c.id, deliveries.c.incident_id).where(
-            any_of(deliveries.c.id, ids), deliveries.c.incident_id.is_not(None)
-        )
-    )
-    return {row.id: row.incident_id for row in rows}
+    rows = await tx.execute(_INCIDENTS_OF, {"ids": ids})
+    return dict(rows.all())
+
+
+_OF_INCIDENTS = sa.select(deliveries).where(_OF_THESE_INCIDENTS).order_by(deliveries.c.id)
 
 
 async def of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Delivery]:
-    rows = await tx.execute(
-        sa.select(deliveries)
-        .where(deliveries.c.org_id == org_id, any_of(deliveries.c.incident_id, incident_ids))
-        .order_by(deliveries.c.id)
-    )
+    rows = await tx.execute(_OF_INCIDENTS, {"org": org_id, "incidents": incident_ids})
     return [_delivery(row) for row in rows.mappings()]
 
 
+_BY_REF = sa.select(deliveries).where(
+    deliveries.c.org_id == given("org", deliveries.c.org_id),
+    deliveries.c.provider_ref == given("ref", deliveries.c.provider_ref),
+    REFERRED,
+)
+
+
 async def by_ref(tx: Tx, org_id: int, provider_ref: str) -> Delivery | None:
-    rows = await tx.execute(
-        sa.select(deliveries).where(
-            deliveries.c.org_id == org_id, deliveries.c.provider_ref == provider_ref, REFERRED
-        )
-    )
+    rows = await tx.execute(_BY_REF, {"org": org_id, "ref": provider_ref})
     row = rows.mappings().first()
     return None if row is None else _delivery(row)
+
+
+_TO_CANCEL = sa.select(deliveries.c.id, deliveries.c.incident_id).where(
+    _OF_THESE_INCIDENTS, any_of(deliveries.c.kind, given_list("kinds", deliveries.c.kind)), QUEUED
+)
 
 
 async def cancel(
@@ -150,15 +170,8 @@ async def cancel(
 
     `epochs` is the incident's epoch after the change: what a re-fire may revive.
     """
-    rows = await tx.execute(
-        sa.select(deliveries.c.id, deliveries.c.incident_id).where(
-            deliveries.c.org_id == org_id,
-            any_of(deliveries.c.incident_id, incident_ids),
-            any_of(deliveries.c.kind, [kind.value for kind in kinds]),
-            QUEUED,
-        )
-    )
-    found = [(row.id, row.incident_id) for row in rows]
+    of_these = {"org": org_id, "incidents": incident_ids, "kinds": [kind.value for kind in kinds]}
+    found = (await tx.execute(_TO_CANCEL, of_these)).all()
     if found:
         cancelled = {"status": DeliveryStatus.CANCELLED.value, "reason": reason, "ended_at": now}
         ended = [{"id": one, **cancelled, "cancelled_epoch": epochs[incident]} for one, incident in found]
@@ -166,115 +179,137 @@ async def cancel(
     return [one for one, _ in found]
 
 
+_CANCEL_RESPONDER = (
+    sa.update(deliveries)
+    .where(
+        _OF_THE_INCIDENT,
+        deliveries.c.person_id == given("person", deliveries.c.person_id),
+        deliveries.c.kind == DeliveryKind.RESPONDER.value,
+        QUEUED,
+    )
+    .values(
+        status=DeliveryStatus.CANCELLED.value,
+        reason=given("why", deliveries.c.reason),
+        ended_at=given("now", deliveries.c.ended_at),
+    )
+    .returning(deliveries.c.id)
+)
+
+
 async def cancel_responder(
     tx: Tx, org_id: int, incident_id: int, person_id: int, reason: str, now: datetime
 ) -> list[int]:
-    rows = await tx.execute(
-        sa.update(deliveries)
-        .where(
-            deliveries.c.org_id == org_id,
-            deliveries.c.incident_id == incident_id,
-            deliveries.c.person_id == person_id,
-            deliveries.c.kind == DeliveryKind.RESPONDER.value,
-            QUEUED,
-        )
-        .values(status=DeliveryStatus.CANCELLED.value, reason=reason, ended_at=now)
-        .returning(deliveries.c.id)
-    )
+    of_the_person = {"org": org_id, "incident": incident_id, "person": person_id}
+    rows = await tx.execute(_CANCEL_RESPONDER, {**of_the_person, "why": reason, "now": now})
     return list(rows.scalars())
+
+
+_REVIVE = (
+    sa.update(deliveries)
+    .where(
+        _OF_THE_INCIDENT,
+        deliveries.c.status == DeliveryStatus.CANCELLED.value,
+        deliveries.c.cancelled_epoch == given("epoch", deliveries.c.cancelled_epoch),
+    )
+    .values(status=DeliveryStatus.QUEUED.value, reason="", ended_at=None, cancelled_epoch=None)
+    .returning(deliveries.c.id, deliveries.c.due_at)
+)
 
 
 async def revive(tx: Tx, org_id: int, incident_id: int, epoch: int) -> list[tuple[int, datetime]]:
     """Queue again exactly what was cancelled when the incident came to `epoch`."""
-    rows = await tx.execute(
-        sa.update(deliveries)
-        .where(
-            deliveries.c.org_id == org_id,
-            deliveries.c.incident_id == incident_id,
-            deliveries.c.status == DeliveryStatus.CANCELLED.value,
-            deliveries.c.cancelled_epoch == epoch,
-        )
-        .values(status=DeliveryStatus.QUEUED.value, reason="", ended_at=None, cancelled_epoch=None)
-        .returning(deliveries.c.id, deliveries.c.due_at)
-    )
-    return [(row.id, row.due_at) for row in rows]
+    rows = await tx.execute(_REVIVE, {"org": org_id, "incident": incident_id, "epoch": epoch})
+    return [(one, due_at) for one, due_at in rows]
+
+
+_RINGING = sa.select(deliveries).where(
+    _OF_THESE_INCIDENTS,
+    deliveries.c.method == Method.VOICE.value,
+    deliveries.c.status == DeliveryStatus.SENT.value,
+)
 
 
 async def ringing(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Delivery]:
     """Calls that were placed and of which no end is known."""
-    rows = await tx.execute(
-        sa.select(deliveries).where(
-            deliveries.c.org_id == org_id,
-            any_of(deliveries.c.incident_id, incident_ids),
-            deliveries.c.method == Method.VOICE.value,
-            deliveries.c.status == DeliveryStatus.SENT.value,
-        )
-    )
+    rows = await tx.execute(_RINGING, {"org": org_id, "incidents": incident_ids})
     return [_delivery(row) for row in rows.mappings()]
+
+
+_SET_STATUS = (
+    sa.update(deliveries)
+    .where(deliveries.c.id == given("one", deliveries.c.id))
+    .values(
+        status=given("now_is", deliveries.c.status),
+        reason=given("why", deliveries.c.reason),
+        ended_at=given("ended", deliveries.c.ended_at),
+    )
+)
 
 
 async def set_status(tx: Tx, delivery_id: int, status: DeliveryStatus, reason: str, now: datetime) -> None:
     ended = (
         now if status in {DeliveryStatus.DELIVERED, DeliveryStatus.DEAD, DeliveryStatus.UNCONFIRMED} else None
     )
-    await tx.execute(
-        sa.update(deliveries)
-        .where(deliveries.c.id == delivery_id)
-        .values(status=status.value, reason=reason, ended_at=ended)
-    )
+    await tx.execute(_SET_STATUS, {"one": delivery_id, "now_is": status.value, "why": reason, "ended": ended})
+
+
+_QUEUED = (
+    sa.select(deliveries).where(_OF_THESE_INCIDENTS, QUEUED).order_by(deliveries.c.step, deliveries.c.id)
+)
 
 
 async def queued(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Delivery]:
     """What these incidents still have queued, the next steps first."""
-    rows = await tx.execute(
-        sa.select(deliveries)
-        .where(deliveries.c.org_id == org_id, any_of(deliveries.c.incident_id, incident_ids), QUEUED)
-        .order_by(deliveries.c.step, deliveries.c.id)
-    )
+    rows = await tx.execute(_QUEUED, {"org": org_id, "incidents": incident_ids})
     return [_delivery(row) for row in rows.mappings()]
+
+
+_OF_THE_LEVEL = sa.and_(
+    incidents.c.id == deliveries.c.incident_id,
+    incidents.c.round == deliveries.c.round,
+    incidents.c["pass"] == deliveries.c["pass"],
+    incidents.c.level == deliveries.c.level,
+)
+_WITH_LIVING_PAGES = (
+    sa.select(deliveries.c.incident_id)
+    .distinct()
+    .join(incidents, _OF_THE_LEVEL)
+    .where(
+        _OF_THESE_INCIDENTS,
+        deliveries.c.kind == DeliveryKind.PAGE.value,
+        deliveries.c.method != Method.CHANNEL.value,
+        deliveries.c.status != DeliveryStatus.DEAD.value,
+    )
+)
 
 
 async def with_living_pages(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> set[int]:
     """Those of these incidents whose present level has a page to a person that has not died."""
-    of_the_level = sa.and_(
-        incidents.c.id == deliveries.c.incident_id,
-        incidents.c.round == deliveries.c.round,
-        incidents.c["pass"] == deliveries.c["pass"],
-        incidents.c.level == deliveries.c.level,
-    )
-    rows = await tx.execute(
-        sa.select(deliveries.c.incident_id)
-        .distinct()
-        .join(incidents, of_the_level)
-        .where(
-            deliveries.c.org_id == org_id,
-            any_of(deliveries.c.incident_id, incident_ids),
-            deliveries.c.kind == DeliveryKind.PAGE.value,
-            deliveries.c.method != Method.CHANNEL.value,
-            deliveries.c.status != DeliveryStatus.DEAD.value,
+    rows = await tx.execute(_WITH_LIVING_PAGES, {"org": org_id, "incidents": incident_ids})
+    return set(rows.scalars())
+
+
+_INCIDENTS_TEXTED_TO = (
+    sa.select(incidents.c.id)
+    .distinct()
+    .select_from(
+        deliveries.join(contact_methods, contact_methods.c.id == deliveries.c.method_id).join(
+            incidents, incidents.c.id == deliveries.c.incident_id
         )
     )
-    return set(rows.scalars())
+    .where(
+        deliveries.c.org_id == given("org", deliveries.c.org_id),
+        contact_methods.c.org_id == given("org", contact_methods.c.org_id),
+        contact_methods.c.address_hash == given("address_hash", contact_methods.c.address_hash),
+        deliveries.c.method == Method.SMS.value,
+        sa.or_(deliveries.c.sent_at.is_not(None), deliveries.c.status == DeliveryStatus.SENDING.value),
+        sa.text("incidents.status <> 'resolved'"),
+    )
+    .order_by(incidents.c.id.desc())
+)
 
 
 async def incidents_texted_to(tx: Tx, org_id: int, address_hash: str) -> list[int]:
     """Open incidents that were sent by SMS to this number, newest first."""
-    rows = await tx.execute(
-        sa.select(incidents.c.id)
-        .distinct()
-        .select_from(
-            deliveries.join(contact_methods, contact_methods.c.id == deliveries.c.method_id).join(
-                incidents, incidents.c.id == deliveries.c.incident_id
-            )
-        )
-        .where(
-            deliveries.c.org_id == org_id,
-            contact_methods.c.org_id == org_id,
-            contact_methods.c.address_hash == address_hash,
-            deliveries.c.method == Method.SMS.value,
-            sa.or_(deliveries.c.sent_at.is_not(None), deliveries.c.status == DeliveryStatus.SENDING.value),
-            sa.text("incidents.status <> 'resolved'"),
-        )
-        .order_by(incidents.c.id.desc())
-    )
+    rows = await tx.execute(_INCIDENTS_TEXTED_TO, {"org": org_id, "address_hash": address_hash})
     return list(rows.scalars())

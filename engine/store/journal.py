@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from engine.bulk import insert_many
-from engine.db import Tx, any_of, upsert
+from engine.db import Tx, any_of, given, given_list, insert_of
 from engine.models import Actor, TimelineEntry
 from engine.schema import events, inbound, timeline
 
@@ -96,27 +97,36 @@ async def append_timeline(tx: Tx, org_id: int, rows: Sequence[TimelineRow], now:
         )
 
 
-async def timeline_of(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[TimelineEntry]:
-    rows = await tx.execute(
-        sa.select(timeline)
-        .where(timeline.c.org_id == org_id, any_of(timeline.c.incident_id, incident_ids))
-        .order_by(timeline.c.at, timeline.c.id)
+_TIMELINE_OF = (
+    sa.select(
+        timeline.c.at, timeline.c.kind, timeline.c.actor, timeline.c.via, timeline.c.text, timeline.c.detail
     )
+    .where(
+        timeline.c.org_id == given("org", timeline.c.org_id),
+        any_of(timeline.c.incident_id, given_list("incidents", timeline.c.incident_id)),
+    )
+    .order_by(timeline.c.at, timeline.c.id)
+)
+
+
+async def timeline_of(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[TimelineEntry]:
+    rows = await tx.execute(_TIMELINE_OF, {"org": org_id, "incidents": incident_ids})
     return [
-        TimelineEntry(
-            at=row.at, kind=row.kind, actor=row.actor, via=row.via, text=row.text, detail=row.detail
-        )
-        for row in rows
+        TimelineEntry(at=at, kind=kind, actor=actor, via=via, text=text, detail=detail)
+        for at, kind, actor, via, text, detail in rows
     ]
 
 
 async def first_time(tx: Tx, org_id: int, source: str, external_id: str, now: datetime) -> bool:
     """True once for every id: it was acted on, and a message that comes twice has one effect."""
-    statement = upsert(tx, inbound).values(org_id=org_id, source=source, external_id=external_id, at=now)
-    row = await tx.execute(
-        statement.on_conflict_do_nothing(index_elements=["org_id", "source", "external_id"])
-    )
+    new = {"org_id": org_id, "source": source, "external_id": external_id, "at": now}
+    row = await tx.execute(_first_time(tx.dialect.name), new)
     return row.rowcount == 1
+
+
+@lru_cache
+def _first_time(dialect: str) -> sa.Insert:
+    return insert_of(dialect, inbound).on_conflict_do_nothing(index_elements=[*inbound.primary_key])
 
 
 async def begin_inbound(
@@ -126,28 +136,31 @@ async def begin_inbound(
     may be at it still: whoever began and died is followed by the next who sees it."""
     if await acted_on(tx, org_id, source, [external_id]):
         return False
-    statement = upsert(tx, inbound).values(
-        org_id=org_id, source=f"{source}:begun", external_id=external_id, at=now
-    )
-    row = await tx.execute(
-        statement.on_conflict_do_update(
-            index_elements=["org_id", "source", "external_id"],
-            set_={"at": statement.excluded.at},
-            where=inbound.c.at <= now - patience,
-        )
-    )
+    begun = {"org_id": org_id, "source": f"{source}:begun", "external_id": external_id, "at": now}
+    row = await tx.execute(_begin_inbound(tx.dialect.name), {**begun, "stale": now - patience})
     return row.rowcount == 1
+
+
+@lru_cache
+def _begin_inbound(dialect: str) -> sa.Insert:
+    insert = insert_of(dialect, inbound)
+    return insert.on_conflict_do_update(
+        index_elements=[*inbound.primary_key],
+        set_={"at": insert.excluded.at},
+        where=inbound.c.at <= given("stale", inbound.c.at),
+    )
+
+
+_ACTED_ON = sa.select(inbound.c.external_id).where(
+    inbound.c.org_id == given("org", inbound.c.org_id),
+    inbound.c.source == given("source", inbound.c.source),
+    any_of(inbound.c.external_id, given_list("ids", inbound.c.external_id)),
+)
 
 
 async def acted_on(tx: Tx, org_id: int, source: str, external_ids: Sequence[str]) -> set[str]:
     """Which of these messages somebody has done with."""
-    rows = await tx.execute(
-        sa.select(inbound.c.external_id).where(
-            inbound.c.org_id == org_id,
-            inbound.c.source == source,
-            any_of(inbound.c.external_id, external_ids),
-        )
-    )
+    rows = await tx.execute(_ACTED_ON, {"org": org_id, "source": source, "ids": external_ids})
     return set(rows.scalars())
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from engine.bulk import update_many
-from engine.db import Tx, any_of
+from engine.db import Tx, any_of, given_list
 from engine.models import Timer
 from engine.schema import timers
 from engine.store.timers import finish_all
@@ -26,31 +26,35 @@ class End:
     again_at: datetime | None = None
 
 
+# Why first and in this order: whoever moves some of these timers does it in the order of their ids.
+_LOCK = (
+    sa.select(timers.c.id, timers.c.attempt, timers.c.rev, timers.c.due_at)
+    .where(any_of(timers.c.id, given_list("ids", timers.c.id)))
+    .order_by(timers.c.id)
+    .with_for_update()
+)
+
+
 async def end(tx: Tx, ends: Sequence[End]) -> list[bool]:
     """End these leases; says of each whether it was still held, by the attempt number. One that was
     armed again meanwhile is due when that said."""
     if not ends:
         return []
-    # Why first and in this order: whoever moves some of these timers does it in the order of their ids.
-    rows = await tx.execute(
-        sa.select(timers.c.id, timers.c.attempt, timers.c.rev, timers.c.due_at)
-        .where(any_of(timers.c.id, [one.timer.id for one in ends]))
-        .order_by(timers.c.id)
-        .with_for_update()
-    )
-    found = {(row.id, row.attempt): row for row in rows}
+    rows = await tx.execute(_LOCK, {"ids": [one.timer.id for one in ends]})
+    found = {(timer, attempt): (rev, due_at) for timer, attempt, rev, due_at in rows}
     held = [(one, found.get((one.timer.id, one.timer.attempt))) for one in ends]
     done: list[int] = []
     due: dict[int, datetime] = {}
     for one, row in held:
         if row is None:
             continue
-        if row.rev != one.timer.rev:
-            due[row.id] = row.due_at
+        rev, due_at = row
+        if rev != one.timer.rev:
+            due[one.timer.id] = due_at
         elif one.again_at is None:
-            done.append(row.id)
+            done.append(one.timer.id)
         else:
-            due[row.id] = one.again_at
+            due[one.timer.id] = one.again_at
     await finish_all(tx, done)
     if due:
         free = {"lease_until": None, "lease_owner": None}
