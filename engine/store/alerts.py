@@ -9,66 +9,76 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import RowMapping
 
 from engine.bulk import Insert, ReturningInsert, insert_many
-from engine.db import Tx, any_of
+from engine.db import Tx, any_of, given, given_list
 from engine.models import Alert, AlertStatus, Link, Severity, Urgency
 from engine.schema import OPEN, alerts
 from engine.store.dedup_keys import Key
 
 
-def alert_of(row: Any) -> Alert:
+def alert_of(row: RowMapping) -> Alert:
+    # Why a mapping: a row whose columns are asked for as attributes costs eight times as much.
     return Alert(
-        id=row.id,
-        incident_id=row.incident_id,
-        service_id=row.service_id,
-        dedup_key=row.dedup_key,
-        source_group=row.source_group,
-        status=AlertStatus(row.status),
-        severity=None if row.severity is None else Severity(row.severity),
-        raw_severity=row.raw_severity,
-        urgency=Urgency(row.urgency),
-        summary=row.summary,
-        labels=row.labels,
-        links=tuple(Link(one["url"], one["text"]) for one in row.links),
-        event_count=row.event_count,
-        flap_count=row.flap_count,
-        started_at=row.started_at,
-        first_seen_at=row.first_seen_at,
-        last_seen_at=row.last_seen_at,
-        resolved_at=row.resolved_at,
+        id=row["id"],
+        incident_id=row["incident_id"],
+        service_id=row["service_id"],
+        dedup_key=row["dedup_key"],
+        source_group=row["source_group"],
+        status=AlertStatus(row["status"]),
+        severity=None if row["severity"] is None else Severity(row["severity"]),
+        raw_severity=row["raw_severity"],
+        urgency=Urgency(row["urgency"]),
+        summary=row["summary"],
+        labels=row["labels"],
+        links=tuple(Link(one["url"], one["text"]) for one in row["links"]),
+        event_count=row["event_count"],
+        flap_count=row["flap_count"],
+        started_at=row["started_at"],
+        first_seen_at=row["first_seen_at"],
+        last_seen_at=row["last_seen_at"],
+        resolved_at=row["resolved_at"],
     )
+
+
+_OF_ORG = alerts.c.org_id == given("org", alerts.c.org_id)
+_OF_IDS = any_of(alerts.c.id, given_list("ids", alerts.c.id))
+_OF_KEYS = any_of(alerts.c.dedup_key, given_list("keys", alerts.c.dedup_key))
+_OF_INCIDENTS = any_of(alerts.c.incident_id, given_list("incidents", alerts.c.incident_id))
+
+_OPEN_BY_KEY = sa.select(alerts).where(
+    _OF_ORG, any_of(alerts.c.service_id, given_list("services", alerts.c.service_id)), _OF_KEYS, OPEN
+)
 
 
 async def open_by_key(tx: Tx, org_id: int, keys: Sequence[Key]) -> dict[Key, Alert]:
     if not keys:
         return {}
     wanted = set(keys)
-    rows = await tx.execute(
-        sa.select(alerts).where(
-            alerts.c.org_id == org_id,
-            any_of(alerts.c.service_id, sorted({service for service, _ in keys})),
-            any_of(alerts.c.dedup_key, sorted({key for _, key in keys})),
-            OPEN,
-        )
-    )
-    found = {(row.service_id, row.dedup_key): alert_of(row) for row in rows}
-    return {key: alert for key, alert in found.items() if key in wanted}
+    services, names = sorted({service for service, _ in keys}), sorted({key for _, key in keys})
+    rows = await tx.execute(_OPEN_BY_KEY, {"org": org_id, "services": services, "keys": names})
+    found = (alert_of(row) for row in rows.mappings())
+    return {key: alert for alert in found if (key := (alert.service_id, alert.dedup_key)) in wanted}
+
+
+_OF_SOURCE_GROUPS = sa.select(alerts.c.source_group, alerts.c.dedup_key, alerts.c.started_at).where(
+    _OF_ORG,
+    alerts.c.service_id == given("service", alerts.c.service_id),
+    any_of(alerts.c.source_group, given_list("groups", alerts.c.source_group)),
+    OPEN,
+)
 
 
 async def of_source_groups(
     tx: Tx, org_id: int, service_id: int, groups: Sequence[str]
 ) -> list[tuple[str, str, datetime | None]]:
     """(source group, dedup key, start) of every alert open under these raw group keys."""
-    rows = await tx.execute(
-        sa.select(alerts.c.source_group, alerts.c.dedup_key, alerts.c.started_at).where(
-            alerts.c.org_id == org_id,
-            alerts.c.service_id == service_id,
-            any_of(alerts.c.source_group, groups),
-            OPEN,
-        )
-    )
-    return [(row.source_group, row.dedup_key, row.started_at) for row in rows]
+    rows = await tx.execute(_OF_SOURCE_GROUPS, {"org": org_id, "service": service_id, "groups": groups})
+    return [(group, key, started_at) for group, key, started_at in rows]
+
+
+_LAST_OF_INCIDENTS = sa.select(alerts).where(_OF_ORG, _OF_INCIDENTS, _OF_KEYS).order_by(alerts.c.id)
 
 
 async def last_of_incidents(
@@ -78,26 +88,20 @@ async def last_of_incidents(
     if not keys or not incident_ids:
         return {}
     wanted = set(keys)
-    rows = await tx.execute(
-        sa.select(alerts)
-        .where(
-            alerts.c.org_id == org_id,
-            any_of(alerts.c.incident_id, incident_ids),
-            any_of(alerts.c.dedup_key, sorted({key for _, key in keys})),
-        )
-        .order_by(alerts.c.id)
-    )
-    found = {(row.service_id, row.dedup_key): alert_of(row) for row in rows}
-    return {key: alert for key, alert in found.items() if key in wanted}
+    names = sorted({key for _, key in keys})
+    rows = await tx.execute(_LAST_OF_INCIDENTS, {"org": org_id, "incidents": incident_ids, "keys": names})
+    found = (alert_of(row) for row in rows.mappings())
+    return {key: alert for alert in found if (key := (alert.service_id, alert.dedup_key)) in wanted}
+
+
+_OF_INCIDENT = (
+    sa.select(alerts).where(_OF_ORG, _OF_INCIDENTS).order_by(alerts.c.last_seen_at.desc(), alerts.c.id.desc())
+)
 
 
 async def of_incident(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Alert]:
-    rows = await tx.execute(
-        sa.select(alerts)
-        .where(alerts.c.org_id == org_id, any_of(alerts.c.incident_id, incident_ids))
-        .order_by(alerts.c.last_seen_at.desc(), alerts.c.id.desc())
-    )
-    return [alert_of(row) for row in rows]
+    rows = await tx.execute(_OF_INCIDENT, {"org": org_id, "incidents": incident_ids})
+    return [alert_of(row) for row in rows.mappings()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,43 +147,51 @@ async def insert(tx: Tx, org_id: int, new: Sequence[NewAlert], now: datetime) ->
         _unless_open,
         {"org_id": org_id, "status": AlertStatus.FIRING.value, "first_seen_at": now, "last_seen_at": now},
     )
-    return {(row.service_id, row.dedup_key): row.id for row in rows}
+    return {(service_id, key): one for service_id, key, one in rows}
 
 
 def _unless_open(insert: Insert) -> ReturningInsert[Any]:
     key = ["org_id", "service_id", "dedup_key"]
     insert = insert.on_conflict_do_nothing(index_elements=key, index_where=OPEN)
-    return insert.returning(alerts.c.id, alerts.c.service_id, alerts.c.dedup_key)
+    return insert.returning(alerts.c.service_id, alerts.c.dedup_key, alerts.c.id)
 
 
-def _held(org_id: int, of: sa.ColumnElement[bool]) -> sa.CTE:
+def _held(of: sa.ColumnElement[bool]) -> sa.CTE:
     """The open alerts `of`, locked in order of id: one order everywhere, hence no deadlocks."""
     return (
         sa.select(alerts.c.id)
-        .where(alerts.c.org_id == org_id, of, OPEN)
+        .where(_OF_ORG, of, OPEN)
         .order_by(alerts.c.id)
         .with_for_update(key_share=True)
         .cte("held")
     )
 
 
-def _update(org_id: int, of: sa.ColumnElement[bool]) -> sa.Update:
+def _update(of: sa.ColumnElement[bool]) -> sa.Update:
     """Of alerts that are open. The predicate is restated: it is asked again of a row that moved."""
-    held = _held(org_id, of)
-    return sa.update(alerts).where(alerts.c.id.in_(sa.select(held.c.id)), OPEN)
+    return sa.update(alerts).where(alerts.c.id.in_(sa.select(_held(of).c.id)), OPEN)
+
+
+_LOCK_OPEN = (
+    sa.select(alerts).where(_OF_ORG, _OF_IDS, OPEN).order_by(alerts.c.id).with_for_update(key_share=True)
+)
 
 
 async def lock_open(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, Alert]:
     """Lock those of these alerts that are open, in order of id."""
     if not ids:
         return {}
-    rows = await tx.execute(
-        sa.select(alerts)
-        .where(alerts.c.org_id == org_id, any_of(alerts.c.id, ids), OPEN)
-        .order_by(alerts.c.id)
-        .with_for_update(key_share=True)
-    )
-    return {row.id: alert_of(row) for row in rows}
+    rows = await tx.execute(_LOCK_OPEN, {"org": org_id, "ids": ids})
+    return {alert.id: alert for alert in map(alert_of, rows.mappings())}
+
+
+_NOW = given("now", alerts.c.last_seen_at)
+
+_REPEAT = (
+    _update(_OF_IDS)
+    .values(event_count=alerts.c.event_count + given("times", alerts.c.event_count), last_seen_at=_NOW)
+    .returning(alerts.c.id)
+)
 
 
 async def repeat(tx: Tx, org_id: int, times: Mapping[int, int], now: datetime) -> set[int]:
@@ -191,23 +203,24 @@ async def repeat(tx: Tx, org_id: int, times: Mapping[int, int], now: datetime) -
         await lock_open(tx, org_id, sorted(times))  # several updates, still one order of locks
     matched: set[int] = set()
     for count, ids in by_times.items():
-        rows = await tx.execute(
-            _update(org_id, any_of(alerts.c.id, ids))
-            .values(event_count=alerts.c.event_count + count, last_seen_at=now)
-            .returning(alerts.c.id)
-        )
+        rows = await tx.execute(_REPEAT, {"org": org_id, "ids": ids, "times": count, "now": now})
         matched.update(rows.scalars())
     return matched
+
+
+_REWORD = (
+    sa.update(alerts)
+    .where(_OF_ORG, alerts.c.id == given("of_id", alerts.c.id), OPEN)
+    .values(summary=given("new_summary", alerts.c.summary))
+)
 
 
 async def reword(tx: Tx, org_id: int, words: Mapping[int, str]) -> None:
     """The newest words of the source, on alerts that are locked already."""
     if words:
         await tx.execute(
-            sa.update(alerts)
-            .where(alerts.c.org_id == org_id, alerts.c.id == sa.bindparam("of_id"), OPEN)
-            .values(summary=sa.bindparam("new_summary", type_=sa.Text)),
-            [{"of_id": alert_id, "new_summary": text} for alert_id, text in words.items()],
+            _REWORD,
+            [{"org": org_id, "of_id": alert_id, "new_summary": text} for alert_id, text in words.items()],
         )
 
 
@@ -225,27 +238,34 @@ class Refresh:
     started_at: datetime | None
 
 
+_REFRESH = (
+    sa.update(alerts)
+    .where(_OF_ORG, alerts.c.id == given("of_id", alerts.c.id))
+    .values(
+        status=AlertStatus.FIRING.value,
+        resolved_at=None,
+        resolved_by=None,
+        event_count=alerts.c.event_count + given("times", alerts.c.event_count),
+        flap_count=alerts.c.flap_count + given("flaps", alerts.c.flap_count),
+        severity=given("new_severity", alerts.c.severity),
+        raw_severity=given("new_raw", alerts.c.raw_severity),
+        urgency=given("new_urgency", alerts.c.urgency),
+        summary=given("new_summary", alerts.c.summary),
+        started_at=given("new_start", alerts.c.started_at),
+        last_seen_at=_NOW,
+    )
+)
+
+
 async def refresh(tx: Tx, org_id: int, rows: Sequence[Refresh], now: datetime) -> None:
     """Firing (again), with the newest words of the source."""
     if rows:
         await tx.execute(
-            sa.update(alerts)
-            .where(alerts.c.org_id == org_id, alerts.c.id == sa.bindparam("of_id"))
-            .values(
-                status=AlertStatus.FIRING.value,
-                resolved_at=None,
-                resolved_by=None,
-                event_count=alerts.c.event_count + sa.bindparam("times"),
-                flap_count=alerts.c.flap_count + sa.bindparam("flaps"),
-                severity=sa.bindparam("new_severity", type_=sa.Text),
-                raw_severity=sa.bindparam("new_raw", type_=sa.Text),
-                urgency=sa.bindparam("new_urgency", type_=sa.Text),
-                summary=sa.bindparam("new_summary", type_=sa.Text),
-                started_at=sa.bindparam("new_start", type_=alerts.c.started_at.type),
-                last_seen_at=now,
-            ),
+            _REFRESH,
             [
                 {
+                    "org": org_id,
+                    "now": now,
                     "of_id": one.alert_id,
                     "times": one.times,
                     "flaps": one.flaps,
@@ -260,30 +280,30 @@ async def refresh(tx: Tx, org_id: int, rows: Sequence[Refresh], now: datetime) -
         )
 
 
+_RESOLVED = {
+    "status": AlertStatus.RESOLVED.value,
+    "resolved_at": _NOW,
+    "resolved_by": given("by", alerts.c.resolved_by),
+}
+_RESOLVE = _update(_OF_IDS).values(last_seen_at=_NOW, **_RESOLVED)
+_CLOSE_ALL = _update(_OF_INCIDENTS).values(**_RESOLVED).returning(alerts)
+
+
 async def resolve(tx: Tx, org_id: int, ids: Sequence[int], by: str, now: datetime) -> None:
     if ids:
-        await tx.execute(
-            _update(org_id, any_of(alerts.c.id, ids)).values(
-                status=AlertStatus.RESOLVED.value, resolved_at=now, resolved_by=by, last_seen_at=now
-            )
-        )
+        await tx.execute(_RESOLVE, {"org": org_id, "ids": ids, "by": by, "now": now})
 
 
 async def close_all(tx: Tx, org_id: int, incident_ids: Sequence[int], by: str, now: datetime) -> list[Alert]:
     """Close what is open on these incidents, and say which; their keys' memory is the caller's."""
-    rows = await tx.execute(
-        _update(org_id, any_of(alerts.c.incident_id, incident_ids))
-        .values(status=AlertStatus.RESOLVED.value, resolved_at=now, resolved_by=by)
-        .returning(alerts)
-    )
-    return [alert_of(row) for row in rows]
+    rows = await tx.execute(_CLOSE_ALL, {"org": org_id, "incidents": incident_ids, "by": by, "now": now})
+    return [alert_of(row) for row in rows.mappings()]
+
+
+_KEYS_OF_INCIDENTS = sa.select(alerts.c.service_id, alerts.c.dedup_key).where(_OF_ORG, _OF_INCIDENTS, OPEN)
 
 
 async def keys_of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Key]:
     """The keys of the alerts open on these incidents."""
-    rows = await tx.execute(
-        sa.select(alerts.c.service_id, alerts.c.dedup_key).where(
-            alerts.c.org_id == org_id, any_of(alerts.c.incident_id, incident_ids), OPEN
-        )
-    )
-    return [(row.service_id, row.dedup_key) for row in rows]
+    rows = await tx.execute(_KEYS_OF_INCIDENTS, {"org": org_id, "incidents": incident_ids})
+    return [(service_id, key) for service_id, key in rows]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from engine.bulk import update_many
-from engine.db import Tx, upsert
+from engine.bulk import Insert, ReturningInsert, insert_many, update_many
+from engine.db import Tx, given
 from engine.schema import counters, incidents
+
+INCIDENT: Final = "incident"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +31,30 @@ class Count:
 
 def _else_kept(name: str, parameter: str) -> sa.ColumnElement[Any]:
     column = incidents.c[name]
-    return sa.func.coalesce(sa.bindparam(parameter, type_=column.type), column)
+    return sa.func.coalesce(given(parameter, column), column)
 
 
 def _if_worse(name: str, parameter: str) -> sa.ColumnElement[Any]:
     column, worse = incidents.c[name], sa.bindparam("worse", type_=sa.Boolean)
-    return sa.case((worse, sa.bindparam(parameter, type_=column.type)), else_=column)
+    return sa.case((worse, given(parameter, column)), else_=column)
+
+
+_COUNT = (
+    sa.update(incidents)
+    .where(incidents.c.id == given("of_id", incidents.c.id))
+    .values(
+        alert_count=incidents.c.alert_count + given("joined", incidents.c.alert_count),
+        last_joined_at=_else_kept("last_joined_at", "joined_at"),
+        truncated=_else_kept("truncated", "hidden"),
+        severity=_if_worse("severity", "new_severity"),
+        raw_severity=_if_worse("raw_severity", "new_raw"),
+    )
+)
 
 
 async def count(tx: Tx, counts: Sequence[Count]) -> None:
     if counts:
-        statement = (
-            sa.update(incidents)
-            .where(incidents.c.id == sa.bindparam("of_id"))
-            .values(
-                alert_count=incidents.c.alert_count + sa.bindparam("joined", type_=sa.Integer),
-                last_joined_at=_else_kept("last_joined_at", "joined_at"),
-                truncated=_else_kept("truncated", "hidden"),
-                severity=_if_worse("severity", "new_severity"),
-                raw_severity=_if_worse("raw_severity", "new_raw"),
-            )
-        )
-        await tx.execute(statement, [_count_parameters(one) for one in counts])
+        await tx.execute(_COUNT, [_count_parameters(one) for one in counts])
 
 
 def _count_parameters(one: Count) -> dict[str, Any]:
@@ -67,25 +71,21 @@ def _count_parameters(one: Count) -> dict[str, Any]:
 
 async def touch(tx: Tx, org_id: int, name: str) -> None:
     """Write a row that means nothing: reading alone finds no full disk and no standby."""
-    insert = upsert(tx, counters).values(org_id=org_id, name=name, value=1)
-    await tx.execute(
-        insert.on_conflict_do_update(
-            index_elements=["org_id", "name"], set_={"value": counters.c.value + insert.excluded.value}
-        )
-    )
+    await insert_many(tx, counters, [{"org_id": org_id, "name": name, "value": 1}], _added)
+
+
+def _added(insert: Insert) -> ReturningInsert[Any]:
+    return insert.on_conflict_do_update(
+        index_elements=["org_id", "name"], set_={"value": counters.c.value + insert.excluded.value}
+    ).returning(counters.c.value)
 
 
 async def number(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, int]:
     """Give each its #, in order of id."""
     if not ids:
         return {}
-    statement = upsert(tx, counters).values(org_id=org_id, name="incident", value=len(ids))
-    last = await tx.scalar(
-        statement.on_conflict_do_update(
-            index_elements=["org_id", "name"], set_={"value": counters.c.value + len(ids)}
-        ).returning(counters.c.value)
-    )
-    first = int(last or 0) - len(ids) + 1
-    numbers = {one: first + index for index, one in enumerate(sorted(ids))}
-    await update_many(tx, incidents, [{"id": one, "number": given} for one, given in numbers.items()])
+    row = {"org_id": org_id, "name": INCIDENT, "value": len(ids)}
+    last = int((await insert_many(tx, counters, [row], _added)).scalar_one())
+    numbers = dict(zip(sorted(ids), range(last - len(ids) + 1, last + 1), strict=True))
+    await update_many(tx, incidents, [{"id": one, "number": number} for one, number in numbers.items()])
     return numbers

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.bulk import Insert, ReturningInsert, insert_many
-from engine.db import Tx
+from engine.db import Tx, given
 from engine.schema import dedup_keys
 
 Key = tuple[int, str]  # service id, dedup key
@@ -39,11 +39,8 @@ async def lock(tx: Tx, org_id: int, keys: Sequence[Key]) -> dict[Key, DedupKey]:
         return {}
     wanted = [{"service_id": service, "dedup_key": key} for service, key in sorted(keys)]
     rows = await insert_many(tx, dedup_keys, wanted, _locked, {"org_id": org_id})
-    return {(row.service_id, row.dedup_key): _key(row) for row in rows}
-
-
-def _key(row: Any) -> DedupKey:
-    return DedupKey(*row[1:])
+    found = (DedupKey(*row[1:]) for row in rows)
+    return {(one.service_id, one.dedup_key): one for one in found}
 
 
 def _locked(insert: Insert) -> ReturningInsert[Any]:
@@ -53,31 +50,33 @@ def _locked(insert: Insert) -> ReturningInsert[Any]:
     ).returning(dedup_keys)
 
 
+_REMEMBERED = (
+    "last_started_at",
+    "last_ended_at",
+    "end_arrived_at",
+    "last_severity",
+    "last_incident_id",
+    "ended_by",
+)
+_REMEMBER = (
+    sa.update(dedup_keys)
+    .where(
+        dedup_keys.c.org_id == given("of_org", dedup_keys.c.org_id),
+        dedup_keys.c.service_id == given("of_service", dedup_keys.c.service_id),
+        dedup_keys.c.dedup_key == given("of_key", dedup_keys.c.dedup_key),
+    )
+    .values({name: given(name, dedup_keys.c[name]) for name in _REMEMBERED})
+)
+
+
 async def remember(tx: Tx, org_id: int, ended: Sequence[DedupKey]) -> None:
     """Keep the last start and end of keys; their rows are locked already."""
     if ended:
         await tx.execute(
-            sa.update(dedup_keys)
-            .where(
-                dedup_keys.c.org_id == org_id,
-                dedup_keys.c.service_id == sa.bindparam("of_service"),
-                dedup_keys.c.dedup_key == sa.bindparam("of_key"),
-            )
-            .values(
-                {
-                    name: sa.bindparam(name, type_=dedup_keys.c[name].type)
-                    for name in (
-                        "last_started_at",
-                        "last_ended_at",
-                        "end_arrived_at",
-                        "last_severity",
-                        "last_incident_id",
-                        "ended_by",
-                    )
-                }
-            ),
+            _REMEMBER,
             [
                 {
+                    "of_org": org_id,
                     "of_service": one.service_id,
                     "of_key": one.dedup_key,
                     "last_started_at": one.last_started_at,

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from engine.db import Tx, upsert
+from engine.db import Tx, given, upsert
 from engine.directory import Directory
 from engine.schema import counters
 from engine.store.keys import KeyRow, TokenRow, service_by_key_hash, token_by_hash
@@ -54,11 +54,13 @@ async def read(tx: Tx, org_id: int, now: datetime, vault: Vault) -> Directory:
     )
 
 
+_REVISION = sa.select(counters.c.value).where(
+    counters.c.org_id == given("org", counters.c.org_id), counters.c.name == COUNTER
+)
+
+
 async def revision(tx: Tx, org_id: int) -> int:
-    value = await tx.scalar(
-        sa.select(counters.c.value).where(counters.c.org_id == org_id, counters.c.name == COUNTER)
-    )
-    return int(value or 0)
+    return int(await tx.scalar(_REVISION, {"org": org_id}) or 0)
 
 
 async def lock(tx: Tx, org_id: int) -> None:

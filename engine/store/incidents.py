@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import RowMapping
 
 from engine.bulk import Insert, ReturningInsert, insert_many, update_many
-from engine.db import Tx, any_of
+from engine.db import Tx, any_of, given, given_list
 from engine.directory import Target, TargetKind
 from engine.escalation.fate import Fate, Kept
 from engine.grouping import severity_weight
@@ -145,44 +145,55 @@ def fate_columns(fate: Fate) -> dict[str, Any]:
     }
 
 
+_READ = (
+    sa.select(incidents)
+    .where(any_of(incidents.c.id, given_list("ids", incidents.c.id)))
+    .order_by(incidents.c.id)
+)
+
+
 async def read(tx: Tx, ids: Sequence[int]) -> list[Incident]:
-    rows = await tx.execute(sa.select(incidents).where(any_of(incidents.c.id, ids)).order_by(incidents.c.id))
+    rows = await tx.execute(_READ, {"ids": ids})
     return [_incident(row) for row in rows.mappings()]
 
 
-async def lock(tx: Tx, ids: Sequence[int], *, skip_locked: bool = False) -> list[Incident]:
-    """Lock these incidents, in order of id: one order everywhere, hence no deadlocks.
+# By `skip_locked`. Why `key_share`: a row that only names an incident (an event, a delivery) takes a share
+# of its key; it must not wait for us, since whoever writes it may hold what we need next.
+_LOCK = {skip: _READ.with_for_update(skip_locked=skip, key_share=True) for skip in (False, True)}
+_LOCK_SHARED = {skip: _READ.with_for_update(read=True, skip_locked=skip) for skip in (False, True)}
 
-    Why `key_share`: a row that only names an incident (an event, a delivery) takes a share of its
-    key; it must not wait for us, since whoever writes it may hold what we need next.
-    """
+
+async def lock(tx: Tx, ids: Sequence[int], *, skip_locked: bool = False) -> list[Incident]:
+    """Lock these incidents, in order of id: one order everywhere, hence no deadlocks."""
     if not ids:
         return []
-    rows = await tx.execute(
-        sa.select(incidents)
-        .where(any_of(incidents.c.id, sorted(ids)))
-        .order_by(incidents.c.id)
-        .with_for_update(skip_locked=skip_locked, key_share=True)
-    )
+    rows = await tx.execute(_LOCK[skip_locked], {"ids": sorted(ids)})
     return [_incident(row) for row in rows.mappings()]
 
 
 async def lock_shared(tx: Tx, ids: Sequence[int], *, skip_locked: bool = False) -> dict[int, Incident]:
     """Nobody changes these until the transaction ends; others may read them just so."""
-    rows = await tx.execute(
-        sa.select(incidents)
-        .where(any_of(incidents.c.id, sorted(ids)))
-        .order_by(incidents.c.id)
-        .with_for_update(read=True, skip_locked=skip_locked)
-    )
+    rows = await tx.execute(_LOCK_SHARED[skip_locked], {"ids": sorted(ids)})
     return {one.id: one for one in map(_incident, rows.mappings())}
 
 
+_ID_OF = sa.select(incidents.c.id).where(
+    incidents.c.org_id == given("org", incidents.c.org_id),
+    incidents.c.number == given("of_number", incidents.c.number),
+)
+
+
 async def id_of(tx: Tx, org_id: int, number: int) -> int | None:
-    found = await tx.scalar(
-        sa.select(incidents.c.id).where(incidents.c.org_id == org_id, incidents.c.number == number)
-    )
+    found = await tx.scalar(_ID_OF, {"org": org_id, "of_number": number})
     return None if found is None else int(found)
+
+
+_OPEN_BY_GROUP = sa.select(incidents.c.service_id, incidents.c.group_key, incidents.c.id).where(
+    incidents.c.org_id == given("org", incidents.c.org_id),
+    any_of(incidents.c.service_id, given_list("services", incidents.c.service_id)),
+    any_of(incidents.c.group_key, given_list("groups", incidents.c.group_key)),
+    OPEN,
+)
 
 
 async def open_by_group(
@@ -191,15 +202,8 @@ async def open_by_group(
     """The open incident of each (service, group key)."""
     if not group_keys:
         return {}
-    rows = await tx.execute(
-        sa.select(incidents.c.id, incidents.c.service_id, incidents.c.group_key).where(
-            incidents.c.org_id == org_id,
-            any_of(incidents.c.service_id, services),
-            any_of(incidents.c.group_key, group_keys),
-            OPEN,
-        )
-    )
-    return {(row.service_id, row.group_key): row.id for row in rows}
+    rows = await tx.execute(_OPEN_BY_GROUP, {"org": org_id, "services": services, "groups": group_keys})
+    return {(service_id, group_key): one for service_id, group_key, one in rows}
 
 
 async def insert(tx: Tx, org_id: int, new: Sequence[NewIncident]) -> dict[tuple[int, str], int]:
@@ -207,13 +211,13 @@ async def insert(tx: Tx, org_id: int, new: Sequence[NewIncident]) -> dict[tuple[
     if not new:
         return {}
     rows = await insert_many(tx, incidents, [_columns(one) for one in new], _unless_open, {"org_id": org_id})
-    return {(row.service_id, row.group_key): row.id for row in rows}
+    return {(service_id, group_key): one for service_id, group_key, one in rows}
 
 
 def _unless_open(insert: Insert) -> ReturningInsert[Any]:
     key = ["org_id", "service_id", "group_key"]
     insert = insert.on_conflict_do_nothing(index_elements=key, index_where=OPEN)
-    return insert.returning(incidents.c.id, incidents.c.service_id, incidents.c.group_key)
+    return insert.returning(incidents.c.service_id, incidents.c.group_key, incidents.c.id)
 
 
 def _columns(new: NewIncident) -> dict[str, Any]:
@@ -271,6 +275,13 @@ async def set_policy(tx: Tx, versions: dict[int, int]) -> None:
         await update_many(tx, incidents, rows)
 
 
+_PAGED = (
+    sa.update(incidents)
+    .where(any_of(incidents.c.id, given_list("ids", incidents.c.id)))
+    .values(last_paged_at=given("now", incidents.c.last_paged_at))
+)
+
+
 async def paged(tx: Tx, ids: Sequence[int], now: datetime) -> None:
     if ids:
-        await tx.execute(sa.update(incidents).where(any_of(incidents.c.id, ids)).values(last_paged_at=now))
+        await tx.execute(_PAGED, {"ids": ids, "now": now})

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from engine.db import Tx, upsert
+from engine.db import Tx, given, upsert
 from engine.schema import api_tokens, integration_keys, people, services
 
 
@@ -46,30 +46,38 @@ class Listed:
     revoked_at: datetime | None
 
 
+_SERVICE_BY_KEY_HASH = (
+    sa.select(
+        integration_keys.c.org_id,
+        integration_keys.c.service_id,
+        integration_keys.c.id,
+        sa.or_(integration_keys.c.revoked_at.is_not(None), services.c.deleted_at.is_not(None)),
+    )
+    .join(services, services.c.id == integration_keys.c.service_id)
+    .where(integration_keys.c.key_hash == given("hash", integration_keys.c.key_hash))
+)
+
+
 async def service_by_key_hash(tx: Tx, key_hash: str) -> KeyRow | None:
-    keys = integration_keys.c
-    gone = sa.or_(keys.revoked_at.is_not(None), services.c.deleted_at.is_not(None))
-    row = (
-        await tx.execute(
-            sa.select(keys.org_id, keys.service_id, keys.id, gone)
-            .join(services, services.c.id == keys.service_id)
-            .where(keys.key_hash == key_hash)
-        )
-    ).first()
+    row = (await tx.execute(_SERVICE_BY_KEY_HASH, {"hash": key_hash})).first()
     return None if row is None else KeyRow(row[0], row[1], row[2], bool(row[3]))
+
+
+_TOKEN_BY_HASH = (
+    sa.select(
+        api_tokens.c.org_id,
+        api_tokens.c.id,
+        api_tokens.c.person_id,
+        sa.or_(api_tokens.c.revoked_at.is_not(None), people.c.deactivated_at.is_not(None)),
+    )
+    .outerjoin(people, people.c.id == api_tokens.c.person_id)
+    .where(api_tokens.c.token_hash == given("hash", api_tokens.c.token_hash))
+)
 
 
 async def token_by_hash(tx: Tx, token_hash: str) -> TokenRow | None:
     """A token of somebody who was deactivated counts as revoked."""
-    tokens = api_tokens.c
-    gone = sa.or_(tokens.revoked_at.is_not(None), people.c.deactivated_at.is_not(None))
-    row = (
-        await tx.execute(
-            sa.select(tokens.org_id, tokens.id, tokens.person_id, gone)
-            .outerjoin(people, people.c.id == tokens.person_id)
-            .where(tokens.token_hash == token_hash)
-        )
-    ).first()
+    row = (await tx.execute(_TOKEN_BY_HASH, {"hash": token_hash})).first()
     return None if row is None else TokenRow(row[0], row[1], row[2], bool(row[3]))
 
 

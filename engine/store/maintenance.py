@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.db import Tx
+from engine.db import Tx, given
 from engine.schema import maintenance_windows as windows
 
 
@@ -28,8 +28,18 @@ class Window:
     created_by: str = ""
 
 
+_COLUMNS = (
+    windows.c.id,
+    windows.c.service_id,
+    windows.c.start_at,
+    windows.c.end_at,
+    windows.c.reason,
+    windows.c.created_by,
+)
+
+
 def _window(row: Any) -> Window:
-    return Window(row.id, row.service_id, row.start_at, row.end_at, row.reason, row.created_by)
+    return Window(*row)
 
 
 async def insert(tx: Tx, org_id: int, new: Window) -> int:
@@ -48,23 +58,28 @@ async def insert(tx: Tx, org_id: int, new: Window) -> int:
     return int(row.scalar_one())
 
 
-def _to_come(org_id: int, now: datetime) -> sa.Select[Any]:
-    return (
-        sa.select(windows)
-        .where(windows.c.org_id == org_id, windows.c.end_at > now, windows.c.cancelled_at.is_(None))
-        .order_by(windows.c.start_at, windows.c.id)
+_NOW = given("now", windows.c.end_at)
+
+_TO_COME = (
+    sa.select(*_COLUMNS)
+    .where(
+        windows.c.org_id == given("org", windows.c.org_id),
+        windows.c.end_at > _NOW,
+        windows.c.cancelled_at.is_(None),
     )
+    .order_by(windows.c.start_at, windows.c.id)
+)
+_ON_NOW = _TO_COME.where(windows.c.start_at <= _NOW)
 
 
 async def to_come(tx: Tx, org_id: int, now: datetime) -> list[Window]:
     """Those that are on or will be, the first to begin first."""
-    return [_window(row) for row in await tx.execute(_to_come(org_id, now))]
+    return [_window(row) for row in await tx.execute(_TO_COME, {"org": org_id, "now": now})]
 
 
 async def on_now(tx: Tx, org_id: int, now: datetime) -> list[Window]:
     """Those that hold something at this instant."""
-    rows = await tx.execute(_to_come(org_id, now).where(windows.c.start_at <= now))
-    return [_window(row) for row in rows]
+    return [_window(row) for row in await tx.execute(_ON_NOW, {"org": org_id, "now": now})]
 
 
 async def end(tx: Tx, org_id: int, ids: Sequence[int], now: datetime) -> None:

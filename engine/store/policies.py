@@ -11,18 +11,22 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.db import Tx, upsert
+from engine.db import Tx, given, upsert
 from engine.directory import Level, OnExhaustion, Policy, Target, TargetKind
 from engine.errors import NotFound
 from engine.schema import policies, policy_versions
 from engine.store.reading import read_all
 
-_COLUMNS = (
-    policy_versions.c.id.label("version_id"),
-    policy_versions.c.policy_id,
-    policy_versions.c.definition,
-    policy_versions.c.created_at,
-    policies.c.name,
+_VERSIONS = (
+    sa.select(
+        policy_versions.c.id.label("version_id"),
+        policy_versions.c.policy_id,
+        policy_versions.c.definition,
+        policy_versions.c.created_at,
+        policies.c.name,
+    )
+    .select_from(policy_versions.join(policies, policies.c.id == policy_versions.c.policy_id))
+    .where(policy_versions.c.org_id == given("org", policy_versions.c.org_id))
 )
 
 
@@ -36,26 +40,31 @@ async def read_policies(tx: Tx, org_id: int) -> dict[int, Policy]:
         )
         .label("age")
     )
-    ranked = _versions(org_id).add_columns(newest).where(policies.c.deleted_at.is_(None)).subquery()
-    rows = await tx.execute(sa.select(ranked).where(ranked.c.age == 1).order_by(ranked.c.policy_id))
+    ranked = _VERSIONS.add_columns(newest).where(policies.c.deleted_at.is_(None)).subquery()
+    found = sa.select(ranked).where(ranked.c.age == 1).order_by(ranked.c.policy_id)
+    rows = await tx.execute(found, {"org": org_id})
     return read_all(rows, lambda row: row.policy_id, _policy)
 
 
 async def policy_version(tx: Tx, org_id: int, policy_id: int, at: datetime) -> Policy:
     """The version in force at `at`, else the oldest."""
-    versions = _versions(org_id).where(policy_versions.c.policy_id == policy_id)
+    versions = _VERSIONS.where(policy_versions.c.policy_id == policy_id)
     past = versions.where(policy_versions.c.created_at <= at)
     newest = past.order_by(policy_versions.c.created_at.desc(), policy_versions.c.id.desc()).limit(1)
-    row = (await tx.execute(newest)).first()
+    org = {"org": org_id}
+    row = (await tx.execute(newest, org)).first()
     if row is None:
-        row = (await tx.execute(versions.order_by(policy_versions.c.id).limit(1))).first()
+        row = (await tx.execute(versions.order_by(policy_versions.c.id).limit(1), org)).first()
     if row is None:
         raise NotFound("There is no such escalation policy.")
     return _policy(row)
 
 
+_BY_VERSION = _VERSIONS.where(policy_versions.c.id == given("version", policy_versions.c.id))
+
+
 async def policy_by_version(tx: Tx, org_id: int, version_id: int) -> Policy | None:
-    row = (await tx.execute(_versions(org_id).where(policy_versions.c.id == version_id))).first()
+    row = (await tx.execute(_BY_VERSION, {"org": org_id, "version": version_id})).first()
     return None if row is None else _policy(row)
 
 
@@ -88,11 +97,6 @@ def dump_policy(policy: Policy) -> dict[str, Any]:
         "on_exhaustion": policy.on_exhaustion.value,
         "ack_timeout_s": policy.ack_timeout.total_seconds() if policy.ack_timeout else None,
     }
-
-
-def _versions(org_id: int) -> sa.Select[Any]:
-    joined = policy_versions.join(policies, policies.c.id == policy_versions.c.policy_id)
-    return sa.select(*_COLUMNS).select_from(joined).where(policy_versions.c.org_id == org_id)
 
 
 def _policy(row: Any) -> Policy:
