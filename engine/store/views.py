@@ -6,12 +6,14 @@ Decides nothing and changes nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import RowMapping
 
-from engine.db import Tx, any_of
+from engine.db import Tx, any_of, given, given_list
 from engine.models import (
     Alert,
     Attempt,
@@ -59,12 +61,16 @@ _INCIDENTS = sa.select(
     services.c.channel.label("service_channel"),
     _policy_name.label("policy_name"),
 ).join(services, services.c.id == incidents.c.service_id)
+_BY_IDS = _INCIDENTS.where(
+    incidents.c.org_id == given("org", incidents.c.org_id),
+    any_of(incidents.c.id, given_list("ids", incidents.c.id)),
+)
 
 
 async def by_ids(tx: Tx, org_id: int, ids: Sequence[int]) -> list[IncidentView]:
     """These incidents, in the order of `ids`."""
-    rows = await tx.execute(_INCIDENTS.where(incidents.c.org_id == org_id, any_of(incidents.c.id, ids)))
-    found = {row.id: row for row in rows}
+    rows = await tx.execute(_BY_IDS, {"org": org_id, "ids": ids})
+    found = {row["id"]: row for row in rows.mappings()}
     return await _views(tx, org_id, [found[one] for one in ids if one in found])
 
 
@@ -77,143 +83,164 @@ async def newest(
     if before_id is not None:
         statement = statement.where(incidents.c.id < before_id)
     rows = await tx.execute(statement.order_by(incidents.c.id.desc()).limit(limit))
-    return await _views(tx, org_id, rows.all())
+    return await _views(tx, org_id, rows.mappings().all())
 
 
-async def _views(tx: Tx, org_id: int, rows: Sequence[Any]) -> list[IncidentView]:
-    ids = [row.id for row in rows]
+async def _views(tx: Tx, org_id: int, rows: Sequence[RowMapping]) -> list[IncidentView]:
+    ids = [row["id"] for row in rows]
     if not ids:
         return []
-    newest_alerts = await _newest_alerts(tx, org_id, ids)
-    counted = await _event_counts(tx, org_id, ids)
-    receipts = await _receipts(tx, org_id, ids)
-    next_steps = await _next_steps(tx, org_id, ids)
+    these = {"org": org_id, "ids": ids}
+    newest_alerts = await _newest_alerts(tx, these)
+    counted = await _event_counts(tx, these)
+    receipts = await _receipts(tx, these)
+    next_steps = await _next_steps(tx, these)
     return [
         _view(
             row,
-            tuple(newest_alerts.get(row.id, ())),
-            counted.get(row.id, 0),
-            tuple(receipts.get(row.id, ())),
-            next_steps.get(row.id),
+            tuple(newest_alerts.get(one, ())),
+            counted.get(one, 0),
+            tuple(receipts.get(one, ())),
+            next_steps.get(one),
         )
-        for row in rows
+        for one, row in zip(ids, rows, strict=True)
     ]
 
 
 def _view(
-    row: Any, shown: tuple[Alert, ...], events: int, receipts: tuple[Attempt, ...], next_step: Any
+    row: RowMapping, shown: tuple[Alert, ...], events: int, receipts: tuple[Attempt, ...], next_step: Any
 ) -> IncidentView:
     return IncidentView(
-        id=row.id,
-        org_id=row.org_id,
-        number=row.number or 0,
-        status=IncidentStatus(row.status),
-        urgency=Urgency(row.urgency),
-        title=row.title,
-        service_id=row.service_id,
-        service=row.service_name,
-        channel=row.service_channel,
-        policy=row.policy_name,
-        severity=None if row.severity is None else Severity(row.severity),
-        raw_severity=row.raw_severity,
-        epoch=row.epoch,
-        round=row.round,
-        pass_=row._mapping["pass"],
-        level=row.level,
-        opened_at=row.opened_at,
+        id=row["id"],
+        org_id=row["org_id"],
+        number=row["number"] or 0,
+        status=IncidentStatus(row["status"]),
+        urgency=Urgency(row["urgency"]),
+        title=row["title"],
+        service_id=row["service_id"],
+        service=row["service_name"],
+        channel=row["service_channel"],
+        policy=row["policy_name"],
+        severity=None if row["severity"] is None else Severity(row["severity"]),
+        raw_severity=row["raw_severity"],
+        epoch=row["epoch"],
+        round=row["round"],
+        pass_=row["pass"],
+        level=row["level"],
+        opened_at=row["opened_at"],
         alerts=shown,
-        alert_count=row.alert_count,
-        firing_count=row.open_alerts,
+        alert_count=row["alert_count"],
+        firing_count=row["open_alerts"],
         event_count=events,
-        truncated=row.truncated,
-        acknowledged_at=row.acknowledged_at,
-        acknowledged_by=row.acknowledged_name,
-        acknowledged_via=None if row.acknowledged_via is None else Via(row.acknowledged_via),
-        resolved_at=row.resolved_at,
-        resolved_by=row.resolved_by,
-        resolved_via=None if row.resolved_via is None else Via(row.resolved_via),
-        snoozed_until=row.snoozed_until,
-        held_until=row.held_until,
-        merged_into=row.merged_number,
+        truncated=row["truncated"],
+        acknowledged_at=row["acknowledged_at"],
+        acknowledged_by=row["acknowledged_name"],
+        acknowledged_via=None if row["acknowledged_via"] is None else Via(row["acknowledged_via"]),
+        resolved_at=row["resolved_at"],
+        resolved_by=row["resolved_by"],
+        resolved_via=None if row["resolved_via"] is None else Via(row["resolved_via"]),
+        snoozed_until=row["snoozed_until"],
+        held_until=row["held_until"],
+        merged_into=row["merged_number"],
         next_step_at=next_step,
         receipts=receipts,
     )
 
 
-async def _newest_alerts(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, list[Alert]]:
-    age = (
-        sa.func.row_number()
-        .over(
-            partition_by=alerts.c.incident_id,
-            order_by=(sa.case((alerts.c.status == "firing", 0), else_=1), alerts.c.id.desc()),
-        )
-        .label("age")
-    )
-    ranked = (
-        sa.select(alerts, age).where(alerts.c.org_id == org_id, any_of(alerts.c.incident_id, ids)).subquery()
-    )
-    rows = await tx.execute(
-        sa.select(ranked).where(ranked.c.age <= SHOWN_ALERTS).order_by(ranked.c.incident_id, ranked.c.age)
-    )
+# The newest alerts of each incident, those that fire before the rest.
+_AGE = sa.func.row_number().over(
+    partition_by=alerts.c.incident_id,
+    order_by=(sa.case((alerts.c.status == "firing", 0), else_=1), alerts.c.id.desc()),
+)
+_OF_THESE = sa.and_(
+    alerts.c.org_id == given("org", alerts.c.org_id),
+    any_of(alerts.c.incident_id, given_list("ids", alerts.c.incident_id)),
+)
+_RANKED = sa.select(alerts, _AGE.label("age")).where(_OF_THESE).subquery()
+_NEWEST_ALERTS = (
+    sa.select(_RANKED).where(_RANKED.c.age <= SHOWN_ALERTS).order_by(_RANKED.c.incident_id, _RANKED.c.age)
+)
+
+
+async def _newest_alerts(tx: Tx, these: Mapping[str, Any]) -> dict[int, list[Alert]]:
+    rows = await tx.execute(_NEWEST_ALERTS, these)
     found: dict[int, list[Alert]] = defaultdict(list)
-    for row in rows:
-        found[row.incident_id].append(alert_of(row))
+    for alert in map(alert_of, rows.mappings()):
+        found[alert.incident_id].append(alert)
     return found
 
 
-async def _event_counts(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, int]:
-    rows = await tx.execute(
-        sa.select(alerts.c.incident_id, sa.func.sum(alerts.c.event_count).label("events"))
-        .where(alerts.c.org_id == org_id, any_of(alerts.c.incident_id, ids))
-        .group_by(alerts.c.incident_id)
+_EVENT_COUNTS = (
+    sa.select(alerts.c.incident_id, sa.func.sum(alerts.c.event_count))
+    .where(_OF_THESE)
+    .group_by(alerts.c.incident_id)
+)
+
+
+async def _event_counts(tx: Tx, these: Mapping[str, Any]) -> dict[int, int]:
+    rows = await tx.execute(_EVENT_COUNTS, these)
+    return {one: int(events) for one, events in rows}
+
+
+_RECEIPTS = (
+    sa.select(
+        deliveries.c.incident_id,
+        deliveries.c.method,
+        deliveries.c.address,
+        people.c.name.label("person_name"),
+        deliveries.c.status,
+        deliveries.c.level,
+        deliveries.c.reason,
+        sa.func.coalesce(deliveries.c.ended_at, deliveries.c.sent_at, deliveries.c.due_at).label("at"),
     )
-    return {row.incident_id: int(row.events) for row in rows}
+    .select_from(
+        deliveries.outerjoin(people, people.c.id == deliveries.c.person_id).join(
+            incidents,
+            sa.and_(incidents.c.id == deliveries.c.incident_id, incidents.c.round == deliveries.c.round),
+        )
+    )
+    .where(
+        deliveries.c.org_id == given("org", deliveries.c.org_id),
+        any_of(deliveries.c.incident_id, given_list("ids", deliveries.c.incident_id)),
+        any_of(deliveries.c.kind, [DeliveryKind.PAGE.value, DeliveryKind.RESPONDER.value]),
+    )
+    .order_by(deliveries.c.id)
+)
 
 
-async def _receipts(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, list[Attempt]]:
+async def _receipts(tx: Tx, these: Mapping[str, Any]) -> dict[int, list[Attempt]]:
     """What was tried in the present round, and what is queued next."""
-    rows = await tx.execute(
-        sa.select(deliveries, people.c.name.label("person_name"))
-        .select_from(
-            deliveries.outerjoin(people, people.c.id == deliveries.c.person_id).join(
-                incidents,
-                sa.and_(incidents.c.id == deliveries.c.incident_id, incidents.c.round == deliveries.c.round),
-            )
-        )
-        .where(
-            deliveries.c.org_id == org_id,
-            any_of(deliveries.c.incident_id, ids),
-            any_of(deliveries.c.kind, [DeliveryKind.PAGE.value, DeliveryKind.RESPONDER.value]),
-        )
-        .order_by(deliveries.c.id)
-    )
+    rows = await tx.execute(_RECEIPTS, these)
     found: dict[int, list[Attempt]] = defaultdict(list)
-    for row in rows:
-        found[row.incident_id].append(_receipt(row))
+    for row in rows.mappings():
+        found[row["incident_id"]].append(_receipt(row))
     return found
 
 
-def _receipt(row: Any) -> Attempt:
-    method = Method(row.method)
-    who = row.person_name or (row.address if method is Method.CHANNEL else "fallback")
+def _receipt(row: RowMapping) -> Attempt:
+    method = Method(row["method"])
+    who = row["person_name"] or (row["address"] if method is Method.CHANNEL else "fallback")
     return Attempt(
         person=who or "",
         method=method,
-        status=DeliveryStatus(row.status),
-        at=row.ended_at or row.sent_at or row.due_at,
-        level=row.level,
-        reason=row.reason,
+        status=DeliveryStatus(row["status"]),
+        at=row["at"],
+        level=row["level"],
+        reason=row["reason"],
     )
 
 
-async def _next_steps(tx: Tx, org_id: int, ids: Sequence[int]) -> dict[int, Any]:
-    rows = await tx.execute(
-        sa.select(timers.c.subject_id, sa.func.min(timers.c.due_at).label("due_at"))
-        .where(
-            timers.c.org_id == org_id,
-            any_of(timers.c.kind, [kind.value for kind in FATE_KINDS]),
-            any_of(timers.c.subject_id, ids),
-        )
-        .group_by(timers.c.subject_id)
+_NEXT_STEPS = (
+    sa.select(timers.c.subject_id, sa.func.min(timers.c.due_at))
+    .where(
+        timers.c.org_id == given("org", timers.c.org_id),
+        any_of(timers.c.kind, [kind.value for kind in FATE_KINDS]),
+        any_of(timers.c.subject_id, given_list("ids", timers.c.subject_id)),
     )
-    return {row.subject_id: row.due_at for row in rows}
+    .group_by(timers.c.subject_id)
+)
+
+
+async def _next_steps(tx: Tx, these: Mapping[str, Any]) -> dict[int, datetime]:
+    rows = await tx.execute(_NEXT_STEPS, these)
+    return dict(rows.all())
