@@ -25,6 +25,7 @@ NOTHING: Final[Row] = {}
 Finish: TypeAlias = Callable[[Insert], sa.Insert | ReturningInsert[Any]]
 Columns: TypeAlias = Mapping[str, sa.ColumnElement[Any]]
 Change: TypeAlias = Callable[[Columns], Columns]
+Convert: TypeAlias = Callable[[Any], Any]
 
 ALWAYS: Final = sa.text("1 = 1")
 
@@ -121,27 +122,44 @@ def _source(dialect: str, table: sa.Table, columns: tuple[str, ...]) -> sa.FromC
 def _bound(
     dialect: sa.Dialect, table: sa.Table, columns: tuple[str, ...], rows: Sequence[Row]
 ) -> dict[str, Any]:
-    cells = {name: _cells(dialect, table.c[name], [row[name] for row in rows]) for name in columns}
+    converters = _converters(dialect, table, columns)
+    cells = {name: _cells(convert, [row[name] for row in rows]) for name, convert in converters.items()}
     if dialect.name == "sqlite":
         return {"_rows": json.dumps(list(zip(*cells.values(), strict=True)), ensure_ascii=False)}
     return {f"_{name}": _array(column) for name, column in cells.items()}
 
 
-def _cells(dialect: sa.Dialect, column: sa.Column[Any], values: list[Any]) -> list[Any]:
-    processor = column.type.dialect_impl(dialect).bind_processor(dialect)
-    return values if processor is None else [processor(value) for value in values]
+@lru_cache(maxsize=256)
+def _converters(
+    dialect: sa.Dialect, table: sa.Table, columns: tuple[str, ...]
+) -> Mapping[str, Convert | None]:
+    """What the dialect makes of the values of each column, if it does not take them as they are."""
+    return {name: table.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in columns}
+
+
+def _cells(convert: Convert | None, values: list[Any]) -> list[Any]:
+    if convert is None:
+        return values
+    first = values[0]
+    # Why: most columns of a batch hold one value. No objects: what is equal may be written otherwise.
+    if not isinstance(first, (dict, list)) and values.count(first) == len(values):
+        return [convert(first)] * len(values)
+    return [convert(value) for value in values]
 
 
 def _array(values: list[Any]) -> str:
     """As PostgreSQL writes an array. Why not the driver's own: it asks of every value what it is."""
-    first = next((value for value in values if value is not None), None)
-    if isinstance(first, str):
-        items = ["NULL" if value is None else _quoted(value) for value in values]
+    if values.count(values[0]) == len(values):
+        items = [_item(values[0])] * len(values)
     else:
-        items = ["NULL" if value is None else str(value) for value in values]
+        items = [_item(value) for value in values]
     return f"{{{','.join(items)}}}"
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+def _item(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if not isinstance(value, str):
+        return str(value)
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from engine.escalation import by_people, by_source, by_timer
@@ -65,6 +66,7 @@ _DECIDERS: Final[dict[type[Any], Callable[[Fate, Any, datetime, Ladder], Decisio
 }
 
 
+@lru_cache(maxsize=256)  # incidents open alike by the dozen, and a fate never changes
 def open_fate(urgency: Urgency, severity: int, open_alerts: int) -> Fate:
     """The fate of a new incident; its `escalate` timer is armed at once."""
     return Fate(IncidentStatus.TRIGGERED, urgency, severity, open_alerts=open_alerts)

@@ -60,7 +60,10 @@ def text_of(value: object) -> str:
 
 def first_text(*values: object) -> str:
     """The first that says anything."""
-    return next((text for value in values if (text := text_of(value).strip())), "")
+    for value in values:
+        if text := text_of(value).strip():
+            return text
+    return ""
 
 
 def summary(*values: object) -> str:
@@ -96,12 +99,17 @@ def labels(raw: Mapping[str, Any]) -> dict[str, str]:
 
 def link(url: object, text: object) -> Link | None:
     """Only http and https, and nothing that could break out of a link's markup."""
-    if not isinstance(url, str):
+    if not isinstance(url, str) or len(url := url.strip()) > LONGEST_URL:
         return None
-    url = url.strip().translate(_UNSAFE_IN_URL)
+    return _link(url, cut(first_text(text), LONGEST_LABEL_NAME))
+
+
+@lru_cache(maxsize=1024)  # the alerts of one rule share its runbook, dashboard and source
+def _link(url: str, text: str) -> Link | None:
+    url = url.translate(_UNSAFE_IN_URL)
     if len(url) > LONGEST_URL or not _URL.fullmatch(url):
         return None
-    return Link(url, cut(first_text(text) or url, LONGEST_LABEL_NAME))
+    return Link(url, text or cut(url, LONGEST_LABEL_NAME))
 
 
 def links(*found: Link | None) -> tuple[Link, ...]:
