@@ -66,6 +66,16 @@ async def test_every_type_comes_out_as_it_went_in(database: Database) -> None:
     assert {row["usual"] for row in found} == {7}
 
 
+@pytest.mark.parametrize("row", [FULL, EMPTY], ids=["full", "empty"])
+async def test_a_column_of_one_value_has_it_in_each_row(database: Database, row: dict[str, Any]) -> None:
+    """Such a column is converted once; what merely compares equal in JSON, 1 and true, stays what it is."""
+    new = [{**row, "name": name, "body": {"n": body}} for name, body in (("a", 1), ("b", True), ("c", 1))]
+    await database.write(lambda tx: insert_many(tx, things, new))
+    found = [{name: one[name] for name in row} for one in await rows(database)]
+    assert found == new
+    assert [type(one["body"]["n"]) for one in found] == [int, bool, int]
+
+
 async def test_rows_are_inserted_in_their_order_and_a_conflict_is_passed_over(database: Database) -> None:
     """Twelve times on one connection, with as many rows as come: the statement stays the same."""
 
