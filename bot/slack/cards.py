@@ -136,7 +136,7 @@ class Cards:
 
     async def _forget(self, without: Sequence[Timer]) -> None:
         async def unit(tx: Tx) -> None:
-            for timer in without:
+            for timer in sorted(without, key=lambda one: one.subject_id):
                 await timers.finish(tx, timer)
 
         await self._database.write(unit, rank=Writer.CARD)
@@ -229,7 +229,8 @@ class Cards:
 
         async def unit(tx: Tx) -> bool:
             armed = False
-            for job, result in done:
+            # Why in this order: whoever arms these timers locks them in it, many at once.
+            for job, result in sorted(done, key=lambda one: one[0].card.id):
                 armed |= await self._write(tx, job, result, now)
             return armed
 

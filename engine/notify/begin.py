@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from engine.db import Tx
+from engine.db import Tx, waiting_at_most
 from engine.escalation import still_wanted
 from engine.models import ORG, Card, Delivery, DeliveryStatus, IncidentView, Timer
 from engine.store import attempts, cards, deliveries, incidents, timers, views
@@ -49,18 +49,18 @@ async def begin(
     owner: str,
     now: datetime,
     *,
-    skip_locked: bool = False,
+    wait: timedelta | None = None,
     counted: Sequence[int] = (),
 ) -> Beginning:
     """Claim what is free and begin what is still wanted; the rest is cancelled. With its commit nothing
     speaks against the `counted` timers any more.
 
-    `skip_locked`: what belongs to an incident that somebody holds is left for later, so that one
-    incident keeps no other waiting.
+    What belongs to an incident that somebody holds is left for later, so that one incident keeps no
+    other waiting; `wait`: unless it is let go so soon.
     """
     about = await deliveries.incidents_of(tx, [timer.subject_id for timer in due])
-    held = await incidents.lock_shared(tx, sorted({*about.values()}), skip_locked=skip_locked)
-    left = {one for one, incident in about.items() if incident not in held} if skip_locked else set()
+    held = await _lock(tx, sorted({*about.values()}), wait)
+    left = {one for one, incident in about.items() if incident not in held}
     free = [timer for timer in due if timer.subject_id not in left]
     if counted:
         await timers.uncount_attempts(tx, counted, now)  # before the claim, whose number is the fence
@@ -80,6 +80,16 @@ async def begin(
     begun = await _with_views(tx, wanted, numbers)
     skipped = tuple(timer for timer in due if timer.subject_id in left)
     return Beginning(begun, len(claimed) - len(begun), sum(unknown.values()), skipped)
+
+
+async def _lock(tx: Tx, ids: Sequence[int], wait: timedelta | None) -> dict[int, Incident]:
+    """Those that nobody else holds; with `wait` all of them, or none if that takes longer."""
+    if wait is None:
+        return await incidents.lock_shared(tx, ids, skip_locked=True)
+    held: dict[int, Incident] = {}
+    async with waiting_at_most(tx, wait):
+        held = await incidents.lock_shared(tx, ids)
+    return held
 
 
 def _unwanted(delivery: Delivery | None, held: Mapping[int, Incident]) -> str | None:

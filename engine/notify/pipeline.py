@@ -53,6 +53,7 @@ LINGER: Final = timedelta(milliseconds=50)  # and how long the first of them wai
 OVERDUE: Final = timedelta(seconds=1)  # then the incident's lock is waited for
 SUSPECTS: Final = 5  # in one go: each is a few commits, and a new page waits for them
 WAIT_FOR: Final = 3  # of them in one go: each wait holds up the lane
+PATIENCE: Final = timedelta(milliseconds=250)  # for one of them
 
 
 class Pipeline:
@@ -81,6 +82,7 @@ class Pipeline:
         self._recorder = Recorder(database, clock)
         self._suspects = Suspects(database, clock.now())
         self._flying: set[asyncio.Task[None]] = set()
+        self._known_held: set[int] = set()  # timers: said once, and not at every look
         self._began_at = monotonic()  # sends, the last time
 
     @property
@@ -123,7 +125,7 @@ class Pipeline:
         if not batch:
             return 0
         try:
-            done, skipped = await self._start(batch, skip_locked=True)
+            done, skipped = await self._start(batch)
         except Unavailable:
             raise
         except Exception:
@@ -132,7 +134,9 @@ class Pipeline:
         waited = [timer for timer in skipped if self._clock.now() - timer.due_at > OVERDUE]
         return done + sum([await self._alone(timer) for timer in waited[:WAIT_FOR]])
 
-    async def _start(self, batch: Sequence[Timer], *, skip_locked: bool) -> tuple[int, Sequence[Timer]]:
+    async def _start(
+        self, batch: Sequence[Timer], wait: timedelta | None = None
+    ) -> tuple[int, Sequence[Timer]]:
         """How many were moved, ended or begun, and what belongs to incidents that somebody holds."""
         now = self._clock.now()
         admitted, moved = await self._admission.admit(batch, now)
@@ -142,7 +146,7 @@ class Pipeline:
         known = await self._directory_now()
         counted = self._suspects.counted(admitted)
         beginning = await self._database.write(
-            lambda tx: begin(tx, admitted, self._owner, now, skip_locked=skip_locked, counted=counted),
+            lambda tx: begin(tx, admitted, self._owner, now, wait=wait, counted=counted),
             rank=Writer.ESCALATE,
         )
         self._suspects.begun(counted)
@@ -155,15 +159,18 @@ class Pipeline:
     async def _alone(self, timer: Timer) -> int:
         """One delivery, waiting for its incident; what cannot be worked keeps no other waiting."""
         try:
-            done, _ = await self._start([timer], skip_locked=False)
+            done, held = await self._start([timer], PATIENCE)
         except Unavailable:
-            log.warning("deliver.held", delivery=timer.subject_id)
+            log.warning("deliver.unavailable", delivery=timer.subject_id)
             return 0
         except Exception:
             log.exception("deliver.unworkable", delivery=timer.subject_id)
             metrics.timers_failed.labels(timer.kind).inc()
             now = self._clock.now()
             return await self._database.write(lambda tx: put_off(tx, timer, now), rank=Writer.OUTCOME)
+        if held and timer.id not in self._known_held:
+            log.warning("deliver.held", delivery=timer.subject_id)
+        self._known_held = {*self._known_held, timer.id} if held else self._known_held - {timer.id}
         return done
 
     async def _give_up(self, timer: Timer, tries: int) -> int:

@@ -22,6 +22,7 @@ from engine.notify.record import Done, Ended, Recorded, count, record_all
 log = structlog.get_logger(__name__)
 
 RECORD_AGAIN: Final = (0.1, 0.5, 2.0)  # seconds
+ALONE_AT_ONCE: Final = 3  # each has a connection while it waits, and who answers needs one too
 
 
 class Recorder:
@@ -33,6 +34,7 @@ class Recorder:
         self._waiting: list[Ended] = []
         self._next: asyncio.Task[Done] | None = None
         self._one_at_a_time = asyncio.Lock()
+        self._alone_at_once = asyncio.Semaphore(ALONE_AT_ONCE)
 
     async def record(self, ended: Ended, known: Directory) -> Recorded:
         """Record it, however long the database is away, while the lease lasts: what is not recorded
@@ -47,7 +49,8 @@ class Recorder:
     async def _record(self, ended: Ended, known: Directory) -> Recorded:
         done = await self._together(ended, known)
         if ended.key in done.held:
-            done = await self._write([ended], known, skip_locked=False)
+            async with self._alone_at_once:
+                done = await self._write([ended], known, skip_locked=False)
         if ended.key not in done.recorded:
             metrics.leases_lost.inc()
             raise LeaseLost

@@ -37,7 +37,7 @@ class Suspects:
         old = [timer for timer in due if timer.due_at < self._before]
         if not old:
             return Sorted(tuple(due), (), ()), {}
-        async with self._database.snapshot() as tx:
+        async with self._database.look() as tx:
             begun = await attempts.how_many(tx, [timer.subject_id for timer in old])
         # Why less those begun: each of these raised the number too, and nobody died of it.
         ours = self._counted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from engine import schema
-from engine.db import Database, Tx
+from engine.db import LOCK_TIMEOUT, PEOPLE, Database, Tx
 from engine.models import ORG, DeliveryKind, DeliveryStatus, Method, Retry, Via
 from engine.notify import begin, pipeline
 from engine.pager.apply import deliver_armings
@@ -84,6 +85,45 @@ async def test_an_attempt_waits_for_an_ack_that_holds_the_incident(
     await pager.alert()
     pager.expect_silence()
     assert await statuses(pager) == {"sms": "cancelled", "voice": "cancelled"}
+    await pager.close()
+
+
+async def test_incidents_that_somebody_holds_are_waited_for_a_moment_only(
+    postgresql_url: str, clock: FakeClock
+) -> None:
+    """Three held incidents keep the lane for less than one wait for a lock; let go, they are paged."""
+    pager, holder = await Pager(postgresql_url, clock, LADDER).start(), Database(postgresql_url)
+    await pager.receive(*(fire(f"held {n}", group_key=f"held {n}") for n in range(pipeline.WAIT_FOR)))
+    fates, sends, _ = pager.app.worker.lanes
+    await fates.run_due()
+    clock.move(seconds=2)
+    async with holder.writer_engine.begin() as tx:
+        await tx.execute(sa.select(schema.incidents.c.id).with_for_update())
+        async with asyncio.timeout(LOCK_TIMEOUT.total_seconds()):
+            assert await sends.run_due() == 0
+    await pager.app.worker.run_due()
+    for _ in range(pipeline.WAIT_FOR):
+        pager.expect_page("ann", "sms")
+    await holder.close()
+    await pager.close()
+
+
+async def test_what_was_due_before_the_start_waits_for_no_reader(
+    postgresql_url: str, clock: FakeClock
+) -> None:
+    """People ask ten slow questions at once: a page that a stopped process left goes out meanwhile."""
+    pager = await Pager(postgresql_url, clock, LADDER).start()
+    await pager.receive(fire())
+    await pager.app.worker.lanes[0].run_due()
+    clock.move(seconds=5)
+    await pager.restart()
+    async with AsyncExitStack() as asked:
+        for _ in range(sum(PEOPLE.values())):
+            tx = await asked.enter_async_context(pager.app.database.snapshot())
+            await tx.execute(sa.select(1))
+        await asyncio.wait_for(pager.app.worker.lanes[1].run_due(), PATIENCE)
+        await asyncio.wait_for(pager.app.pipeline.drain(), PATIENCE)
+        pager.expect_page("ann", "sms")
     await pager.close()
 
 

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from engine import schema
-from engine.db import Database, Tx
+from engine.db import LOCK_TIMEOUT, Database, Tx
 from engine.models import (
     ORG,
     DeliveryKind,
@@ -304,6 +304,37 @@ async def test_an_incident_that_somebody_holds_keeps_no_other_record_waiting(
     await holder.close()
     await pager.close()
     pager._heard.clear()
+
+
+async def test_results_that_wait_for_their_incidents_leave_connections_to_who_answers(
+    postgresql_url: str, clock: FakeClock
+) -> None:
+    """A worker that stands still holds six incidents with twelve pages in flight: whoever acknowledges
+    another is not kept waiting by the results."""
+    pager, holder = await Pager(postgresql_url, clock, TEAM).start(), Database(postgresql_url)
+    batch = [ended(one) for one in await begun(pager, alerts=6)]
+    made, known = Recorder(pager.app.database, clock), await pager.app.roster.directory()
+    async with holder.writer_engine.begin() as tx:
+        await incidents.lock(tx, sorted({one.delivery.incident_id or 0 for one in batch}))
+        recording = [asyncio.create_task(made.record(one, known)) for one in batch]
+        async with asyncio.timeout(PATIENCE):
+            while await waiting_for_a_lock(holder) < recorder.ALONE_AT_ONCE:
+                pass
+        async with asyncio.timeout(LOCK_TIMEOUT.total_seconds() / 2):
+            for _ in batch:
+                await pager.app.database.write(lambda tx: tx.execute(sa.select(1)))
+    await asyncio.wait_for(asyncio.gather(*recording), PATIENCE)
+    assert [await states(pager, one) for one in range(1, 7)] == [["sent", "sent"]] * 6
+    await holder.close()
+    await pager.close()
+    pager._heard.clear()
+
+
+async def waiting_for_a_lock(database: Database) -> int:
+    """How many transactions of this database wait for a row."""
+    theirs = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    async with database.snapshot() as tx:
+        return int(await tx.scalar(sa.text(f"{theirs} AND wait_event_type = 'Lock'")) or 0)
 
 
 # --- leases ------------------------------------------------------------------------------------------------

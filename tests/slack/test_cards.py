@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from bot.sandbox.content import visible_text
 from bot.sandbox.state import Message
-from engine.models import ORG, Actor, DeliveryKind, IncidentView, Method, TimerKind, Via
+from engine.db import Tx
+from engine.models import ORG, Actor, DeliveryKind, IncidentView, Method, Timer, TimerKind, Via
 from engine.schema import cards as cards_table
 from engine.schema import deliveries
 from engine.store import cards, timers
@@ -55,6 +58,30 @@ async def test_a_change_during_the_update_is_shown_too(desk: Desk) -> None:
     desk.clock.move(seconds=31)
     assert await desk.run_cards() == 1
     assert texts(desk.said("#payments")) == ["🟡 ACKED by @ana ·"]
+
+
+async def test_newest_first_is_not_the_order_in_which_they_are_written_down(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever arms many card timers locks them by card: in another order each could wait for the other."""
+    shown = [await with_card(desk, f"db-{n} is down") for n in range(3)]
+    for incident in shown:
+        await desk.slack.cards.show(incident.id)
+    written: list[int] = []
+
+    def watched(write: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bool]]:
+        async def note(tx: Tx, timer: Timer, *more: Any) -> bool:
+            written.append(timer.subject_id)
+            return await write(tx, timer, *more)
+
+        return note
+
+    for name in ("finish", "postpone"):
+        monkeypatch.setattr(timers, name, watched(getattr(timers, name)))
+    desk.clock.move(seconds=9)
+    await desk.run_cards()
+    assert len(written) == len(shown)
+    assert written == sorted(written)
 
 
 @pytest.mark.parametrize("fault", ["message_not_found", "cant_update_message", "edit_window_closed"])
