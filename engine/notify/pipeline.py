@@ -105,8 +105,10 @@ class Pipeline:
         for timer in found.suspects[:SUSPECTS]:
             if tries[timer.id] >= TRIES:
                 done += await self._give_up(timer, tries[timer.id])
+            elif ended := await self._counted([timer]):
+                done += ended
             else:
-                done += await self._counted([timer])
+                self._suspects.put_last(timer)
         return done
 
     async def _counted(self, old: Sequence[Timer]) -> int:

@@ -7,6 +7,7 @@ all begun. See `engine.pager.unclean` for the timers that move fates.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -28,6 +29,7 @@ class Suspects:
         self._database = database
         self._before = began_at - AT_WORK
         self._counted: set[int] = set()  # by us, and not taken back yet
+        self._held: Counter[int] = Counter()  # how often they could not be begun
 
     def counted(self, batch: Iterable[Timer]) -> list[int]:
         return [timer.id for timer in batch if timer.id in self._counted]
@@ -39,6 +41,7 @@ class Suspects:
             return Sorted(tuple(due), (), ()), {}
         async with self._database.look() as tx:
             begun = await attempts.how_many(tx, [timer.subject_id for timer in old])
+        # Why `held` first below: few are begun at once, and those of somebody else must not be always these.
         # Why less those begun: each of these raised the number too, and nobody died of it.
         ours = self._counted
         tries = {t.id: t.attempt - begun.get(t.subject_id, 0) - (t.id in ours) for t in old}
@@ -47,7 +50,9 @@ class Suspects:
             Sorted(
                 usual=tuple(timer for timer in due if timer.id not in tries),
                 left=tuple(timer for timer in old if tries[timer.id] <= 0),
-                suspects=tuple(sorted(suspects, key=lambda one: (tries[one.id], one.due_at, one.id))),
+                suspects=tuple(
+                    sorted(suspects, key=lambda one: (self._held[one.id], tries[one.id], one.due_at, one.id))
+                ),
             ),
             tries,
         )
@@ -60,6 +65,10 @@ class Suspects:
                 lambda tx: timers.count_attempts(tx, new, now), rank=Writer.ESCALATE
             )
         return [timer for timer in batch if timer.id in self._counted]
+
+    def put_last(self, timer: Timer) -> None:
+        """It could not be begun now: the next suspects go first."""
+        self._held[timer.id] += 1
 
     def begun(self, ids: Iterable[int]) -> None:
         """The transaction that took their count back has committed."""

@@ -127,6 +127,33 @@ async def test_what_was_due_before_the_start_waits_for_no_reader(
     await pager.close()
 
 
+async def test_suspects_that_somebody_holds_do_not_keep_the_others_from_their_turn(
+    postgresql_url: str, clock: FakeClock
+) -> None:
+    """Of more suspects than are begun in one go the first are held: the next go has the last."""
+    pager, holder = await Pager(postgresql_url, clock, LADDER).start(), Database(postgresql_url)
+    titles = [f"suspect {n}" for n in range(pipeline.SUSPECTS + 1)]
+    await pager.receive(*(fire(title, group_key=title) for title in titles))
+    await pager.app.worker.lanes[0].run_due()
+    clock.move(seconds=5)
+    died = sa.update(schema.timers).where(schema.timers.c.kind == "deliver").values(attempt=1)
+    await pager.app.database.write(lambda tx: tx.execute(died))
+    await pager.restart()
+    async with holder.writer_engine.begin() as tx:
+        await tx.execute(
+            sa.select(schema.incidents.c.id).where(schema.incidents.c.title != titles[-1]).with_for_update()
+        )
+        for _ in range(2):
+            await pager.app.worker.lanes[1].run_due()
+        await pager.app.pipeline.drain()
+        assert pager.expect_page("ann", "sms").incident.title == titles[-1]
+    await pager.app.worker.run_due()
+    for _ in titles[:-1]:
+        pager.expect_page("ann", "sms")
+    await holder.close()
+    await pager.close()
+
+
 async def test_an_ack_while_a_page_is_in_flight_is_recorded_and_counted(pager: Pager) -> None:
     """What is on its way cannot be called back: it is recorded as sent, counted, and nothing follows."""
     late, held = counted("sent_after_ack_total"), await with_gate(pager)
