@@ -33,6 +33,7 @@ OWN_PREFIX: Final = "MIDWATCH_"
 SHARED_PREFIXES: Final = ("SLACK_", "TWILIO_", "SMTP_")  # other programs have variables there too
 OTHER_NAMES: Final = frozenset({"MIDWATCH_DEBUG"})  # read by the command line itself
 SHORTEST_SECRET: Final = 16
+MAKE_A_KEY: Final = "Make one with: openssl rand -hex 32"
 
 
 def _database(url: str) -> str:
@@ -67,6 +68,12 @@ def _urls(raw: object) -> object:
     return [word for word in parted if word] if isinstance(parted, list) else parted
 
 
+def _long_enough(secret: SecretStr) -> SecretStr:
+    if len(secret.get_secret_value()) < SHORTEST_SECRET:
+        raise ValueError(f"must be at least {SHORTEST_SECRET} characters long. {MAKE_A_KEY}")
+    return secret
+
+
 def _matching(pattern: str, words: str) -> AfterValidator:
     form = re.compile(pattern, re.ASCII)
 
@@ -94,7 +101,7 @@ class Settings(BaseModel):
         "sqlite:///data/midwatch.sqlite3", repr=False
     )
     public_url: WebUrl | None = None
-    secret_key: SecretStr | None = Field(None, min_length=SHORTEST_SECRET)
+    secret_key: Annotated[SecretStr, AfterValidator(_long_enough)] | None = None
     bind: Annotated[str, AfterValidator(_bind)] = "0.0.0.0:8080"
     ops_channel: Channel | None = None
     admins: Annotated[tuple[SlackUser, ...], BeforeValidator(_ids)] = ()
@@ -160,7 +167,8 @@ def _twilio_mistakes(settings: Settings) -> list[str]:
     names = ("twilio_account_sid", "twilio_auth_token", "twilio_from")
     missing = [env_name(name) for name in names if getattr(settings, name) is None]
     if 0 < len(missing) < len(names):
-        return [f"{', '.join(missing)}: is missing; SMS and calls need all three Twilio settings"]
+        are = "is" if len(missing) == 1 else "are"
+        return [f"{', '.join(missing)}: {are} missing; SMS and calls need all three Twilio settings"]
     return []
 
 
@@ -170,6 +178,12 @@ def env_name(field: str) -> str:
     return f"{OWN_PREFIX if own else ''}{field.upper()}"
 
 
+# What midwatch.toml can get wrong and the environment cannot.
+_KIND: Final[Mapping[str, str]] = {
+    "string_type": "must be text, in quotes",
+    "tuple_type": "must be a list",
+}
+
 FIELDS: Final[Mapping[str, str]] = {
     env_name(field): field for field in Settings.model_fields if field != "demo"
 }
@@ -178,11 +192,12 @@ FIELDS: Final[Mapping[str, str]] = {
 def load(env: Mapping[str, str], toml_path: Path = TOML) -> Settings:
     """The environment over the file over the defaults; BadConfig with every mistake."""
     mistakes: list[str] = []
-    values = {**_toml(toml_path, mistakes), **_environment(env, mistakes)}
+    written, given = _toml(toml_path, mistakes), _environment(env, mistakes)
     try:
-        settings = Settings.model_validate(values)
+        settings = Settings.model_validate({**written, **given})
     except ValidationError as error:
-        mistakes += _sentences(error)
+        in_file = {field: f"{toml_path}: {field}" for field in written.keys() - given.keys()}
+        mistakes += _sentences(error, in_file)
     if mistakes:
         raise BadConfig(mistakes)
     return settings
@@ -214,9 +229,14 @@ def _toml(path: Path, mistakes: list[str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in known}
 
 
-def _sentences(error: ValidationError) -> list[str]:
+def _sentences(error: ValidationError, in_file: Mapping[str, str]) -> list[str]:
+    """Each mistake with the name that the setting has where it was written."""
     found = []
     for each in error.errors(include_url=False, include_input=False, include_context=False):
-        words = each["msg"].removeprefix("Value error, ")
-        found += [f"{env_name(str(each['loc'][0]))}: {words}"] if each["loc"] else words.split("\n")
+        words = _KIND.get(each["type"], each["msg"].removeprefix("Value error, "))
+        if each["loc"]:
+            field = str(each["loc"][0])
+            found.append(f"{in_file.get(field, env_name(field))}: {words}")
+        else:
+            found += words.split("\n")
     return list(dict.fromkeys(found))

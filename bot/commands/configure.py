@@ -5,18 +5,28 @@ Never prints a key but the one it has just made.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
-from bot.commands.opened import Opened, opened
+from bot.commands.opened import Opened, not_there, opened
 from bot.commands.say import local, note, say, say_json, say_table
-from engine.config.parse import parse_config
-from engine.errors import BadInput
+from bot.settings import load
+from engine.config.apply import plan_for
+from engine.config.form import Config, Known
+from engine.config.parse import SECTIONS, parse_config
+from engine.config.plan import Plan
+from engine.config.reading import load_yaml
+from engine.directory import Directory
+from engine.errors import BadConfig, BadInput
+from engine.models import ORG
 from engine.store.keys import Listed
+
+USUAL_FILE: Final = "midwatch.yaml"  # what the parser calls the file as a whole
 
 Json = Annotated[bool, Parameter("--json", negative=())]
 # Why: "-" is standard input, not an option without a name.
@@ -39,14 +49,39 @@ async def apply(file: Source, /, *, dry_run: DryRun = False, as_json: Json = Fal
         Only show it.
     """
     text = _read(file)
-    async with opened() as engine:
-        config = parse_config(text, await engine.setup.known())
+    if dry_run and (missing := await not_there()):
+        note(f"{missing}, and a dry run makes none: this is what would be in it.")
+        return _show(_first_plan(_parsed(text, file)), dry_run, as_json)
+    async with opened(look_only=dry_run) as engine:
+        config = _parsed(text, file, await engine.setup.known())
         plan = await (engine.setup.plan(config) if dry_run else engine.setup.apply(config))
-        if as_json:
-            return say_json({"applied": not dry_run, "changes": plan.changes, "left": plan.left})
-        say(str(plan))
-        if plan.changes:
-            say("Nothing was changed: this was a dry run." if dry_run else f"{len(plan.changes)} applied.")
+        return _show(plan, dry_run, as_json)
+
+
+def _parsed(text: str, file: Path, known: Known | None = None) -> Config:
+    """Every mistake with the name of the file that was given."""
+    name = "standard input" if str(file) == "-" else str(file)
+    try:
+        if load_yaml(text) is None:
+            raise BadConfig([f"is empty: write {', '.join(SECTIONS)} into it"])
+        return parse_config(text, known)
+    except BadConfig as error:
+        usual = f"{USUAL_FILE}: "
+        raise BadConfig([f"{name}: {each.removeprefix(usual)}" for each in error.mistakes]) from None
+
+
+def _first_plan(config: Config) -> Plan:
+    empty = Directory(ORG, rev=0, people={}, services={}, policies={}, schedules={})
+    plan, _ = plan_for(empty, config, load(os.environ).admins)
+    return plan
+
+
+def _show(plan: Plan, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        return say_json({"applied": not dry_run, "changes": plan.changes, "left": plan.left})
+    say(str(plan))
+    if plan.changes:
+        say("Nothing was changed: this was a dry run." if dry_run else f"{len(plan.changes)} applied.")
 
 
 async def export() -> None:

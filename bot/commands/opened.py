@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.commands.say import note
-from bot.secret_key import with_secret_key
+from bot.secret_key import missing_file, to_look_only, with_secret_key
 from bot.settings import Settings, load
 from engine.clock import Clock, SystemClock
 from engine.db import Database
@@ -39,13 +39,26 @@ class Opened:
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Opened]:
+async def opened(*, look_only: bool = False) -> AsyncIterator[Opened]:
     """By the settings of the environment; an empty database gets its tables first."""
-    settings = with_secret_key(load(os.environ), note)
+    settings = load(os.environ)
+    settings = to_look_only(settings) if look_only else with_secret_key(settings, note)
     clock, database = SystemClock(), Database(settings.database_url)
     try:
         await _have_tables(database)
         yield _engine(settings, clock, database)
+    finally:
+        await database.close()
+
+
+async def not_there() -> str:
+    """That there is no database yet, as the beginning of a sentence; empty if there is. Makes nothing."""
+    settings = load(os.environ)
+    if file := missing_file(settings):
+        return f"There is no database yet ({file})"
+    database = Database(settings.database_url)
+    try:
+        return "" if (await look(database)).revision else "The database has no tables yet"
     finally:
         await database.close()
 

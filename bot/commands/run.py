@@ -14,7 +14,7 @@ from bot.app import Role, build
 from bot.commands.say import note, say
 from bot.commands.stopping import stop_signal
 from bot.logs import set_up_logs
-from bot.secret_key import with_secret_key
+from bot.secret_key import missing_file, with_secret_key
 from bot.settings import Settings, load
 from bot.sole import sole_process
 from engine.checks import start_checks
@@ -56,7 +56,10 @@ async def migrate(*, check: Annotated[bool, Parameter(negative=())] = False) -> 
     check
         Change nothing; exit with 1 when there is something to do.
     """
-    database = Database(load(os.environ).database_url)
+    settings = load(os.environ)
+    if check and (file := missing_file(settings)):
+        raise MidwatchError(f"There is no database yet: {file} is not there. Run: midwatch migrate")
+    database = Database(settings.database_url)
     try:
         if not check:
             await start_checks(database, SystemClock())

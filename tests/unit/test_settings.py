@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from bot.secret_key import with_secret_key
+from bot.secret_key import to_look_only, with_secret_key
 from bot.settings import FIELDS, Settings, load
 from engine.errors import BadConfig
 
@@ -99,7 +101,9 @@ def test_every_mistake_is_told_at_once_and_no_value_is_repeated() -> None:
     [
         ({"SLACK_BOT_TOKEN": "xoxb-1"}, "SLACK_APP_TOKEN: is missing"),
         ({"SLACK_APP_TOKEN": "xapp-1"}, "SLACK_BOT_TOKEN: is missing"),
-        ({"TWILIO_FROM": "+12025550100"}, "TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN: is missing"),
+        ({"TWILIO_FROM": "+12025550100"}, "TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN: are missing"),
+        ({"TWILIO_FROM": "+12025550100", "TWILIO_AUTH_TOKEN": "t"}, "TWILIO_ACCOUNT_SID: is missing"),
+        ({"MIDWATCH_SECRET_KEY": "short"}, "16 characters long. Make one with: openssl rand -hex 32"),
         ({"SLACK_CLIENT_ID": "1"}, "set both or none"),
         ({"MIDWATCH_DATABASE_URL": "not a url"}, "MIDWATCH_DATABASE_URL: "),
         ({"MIDWATCH_BIND": "host:99999"}, "MIDWATCH_BIND: must be an address and a port"),
@@ -121,7 +125,14 @@ def test_the_file_is_under_the_environment(tmp_path: Path) -> None:
     assert [mistake.removeprefix(f"{path}: ") for mistake in found] == [
         "there is no setting 'MIDWATCH_BIND'; did you mean bind?",
         "there is no setting 'demo'",
-        "MIDWATCH_BIND: Input should be a valid string",
+        "bind: must be text, in quotes",
+    ]
+    path.write_text("bind = 'x'\nadmins = 3\npublic_url = 'y'\n")
+    found = mistakes({"MIDWATCH_PUBLIC_URL": "y"}, path)
+    assert [mistake.split(" must")[0] for mistake in found] == [
+        "MIDWATCH_PUBLIC_URL:",
+        f"{path}: bind:",
+        f"{path}: admins:",
     ]
     path.write_bytes(b"\xff = 1")
     assert "cannot be read" in mistakes({}, path)[0]
@@ -155,13 +166,39 @@ def test_a_key_is_made_once_beside_a_new_database(tmp_path: Path) -> None:
     assert first.secret_key.get_secret_value() not in said[0]
 
 
+def written(path: Path, addresses: int) -> Settings:
+    """A database with the one table that holds what is encrypted."""
+    with closing(sqlite3.connect(path / "midwatch.sqlite3")) as file:
+        file.execute("CREATE TABLE contact_methods (address TEXT)")
+        file.executemany("INSERT INTO contact_methods VALUES (?)", [("x",)] * addresses)
+        file.commit()
+    return Settings(database_url=f"sqlite:///{path}/midwatch.sqlite3")
+
+
 def test_no_second_key_is_made_for_a_database_that_had_one(tmp_path: Path) -> None:
     """A lost key is told, not replaced: a new one could read nothing."""
-    (tmp_path / "midwatch.sqlite3").write_bytes(b"")
-    settings = Settings(database_url=f"sqlite:///{tmp_path}/midwatch.sqlite3")
-    with pytest.raises(BadConfig, match="was written with one"):
-        with_secret_key(settings, print)
+    settings = written(tmp_path, addresses=1)
+    for look in (lambda: with_secret_key(settings, print), lambda: to_look_only(settings)):
+        with pytest.raises(BadConfig, match="was written with one"):
+            look()
     assert not (tmp_path / "secret.key").exists()
+
+
+def test_a_file_that_cannot_be_read_may_have_had_a_key(tmp_path: Path) -> None:
+    """What is no database is not given a new key over it."""
+    (tmp_path / "midwatch.sqlite3").write_bytes(b"what is this? " * 100)
+    with pytest.raises(BadConfig, match="was written with one"):
+        with_secret_key(Settings(database_url=f"sqlite:///{tmp_path}/midwatch.sqlite3"), print)
+
+
+def test_tables_without_an_address_were_written_with_no_key(tmp_path: Path) -> None:
+    """A database that holds nothing encrypted yet gets its key then, and only from who stores something."""
+    settings = written(tmp_path, addresses=0)
+    assert to_look_only(settings).secret_key is not None
+    assert not (tmp_path / "secret.key").exists()
+    made = with_secret_key(settings, print)
+    assert (tmp_path / "secret.key").exists()
+    assert to_look_only(settings).secret_key == made.secret_key
 
 
 def test_postgresql_wants_the_key_from_its_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
