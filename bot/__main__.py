@@ -14,12 +14,12 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from bot.commands.say import note
-from bot.logs import redact_text, set_up_logs
+from bot.logs import redact_sentence, redact_text, set_up_logs
 from bot.release import release
-from engine.errors import BadInput, MidwatchError
+from engine.errors import BadInput, MidwatchError, Unavailable
 
 FAILED: Final = 1
 WRONG_INPUT: Final = 2
@@ -85,8 +85,18 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _sentence(error: Exception) -> str:
+    if isinstance(error, Unavailable) or type(error).__module__.startswith(("sqlalchemy", "asyncpg")):
+        # Why here: most commands end without an error, and need not wait for this.
+        from bot.why import database_away, why
+
+        if database_away(error):
+            advice = "See MIDWATCH_DATABASE_URL, or run: midwatch doctor"
+            return f"The database cannot be used: {why(error)}. {advice}"
+    if isinstance(error, UnusedCliTokensError):
+        left = " ".join(error.unused_tokens or ())
+        return redact_sentence(f"{left!r} is more than this command takes; --help shows what it does take.")
     if isinstance(error, (MidwatchError, CycloptsError)):
-        return redact_text(str(error))
+        return redact_sentence(str(error))
     kind = f"{type(error).__name__}: " if not isinstance(error, OSError) else ""
     return redact_text(f"That did not work. {kind}{error}\nMIDWATCH_DEBUG=1 shows where.")
 

@@ -7,12 +7,15 @@ import logging
 from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import structlog
 
-from bot.logs import HIDDEN, redact_text, set_up_logs
-from engine.errors import Unavailable
+from bot.logs import HIDDEN, redact_sentence, redact_text, set_up_logs
+from bot.settings import load
+from engine.config.parse import parse_config
+from engine.errors import BadConfig, Unavailable
 
 PLANTED = [
     "xoxb-123-hunter2",
@@ -32,6 +35,9 @@ PLANTED = [
     "to +12025550143",
     "To=%2B12025550143&x=1",
     "mwk_hunter2",
+    "token: hunter2",
+    "token=hunter",
+    "Token 2025550143",
 ]
 
 
@@ -65,11 +71,41 @@ def test_what_looks_like_a_secret_is_hidden(text: str) -> None:
         "https://midwatch.example.com/v1/incidents?status=triggered",
         "postgresql://db/midwatch",
         "1 + 1 = 2, C++17",
+        "SLACK_BOT_TOKEN: must be a bot token: it begins with xoxb-",
+        "There is no token 7 that could be revoked; see `midwatch token list`.",
+        "Slack refuses our token (token_revoked): pages go out by the other methods.",
     ],
 )
 def test_what_is_no_secret_is_left_alone(text: str) -> None:
     """Paths, times and plain words come through unharmed."""
     assert redact_text(text) == text
+
+
+def test_the_examples_of_our_own_sentences_are_left() -> None:
+    """Whoever is told what to write sees it; a value beside it that somebody wrote stays hidden."""
+    env = {
+        "TWILIO_FROM": "x",
+        "SMTP_URL": "x",
+        "SLACK_BOT_TOKEN": "x",
+        "SLACK_APP_TOKEN": "x",
+        "MIDWATCH_SECRET_KEY": "x",
+    }
+    yaml = "people: [{name: ana, contact: {sms: x, email: x}}, {name: ben}]"
+    for read in (lambda: load(env, Path("no-such.toml")), lambda: parse_config(yaml)):
+        with pytest.raises(BadConfig) as caught:
+            read()
+        sentences = str(caught.value)
+        assert len(sentences.splitlines()) >= 3
+        assert redact_sentence(sentences) == sentences
+    for text in PLANTED:
+        if "0143" not in text:
+            told = redact_sentence(f"must be like +12025550143, not {text}")
+            assert told.startswith("must be like +12025550143, not ")
+            assert not shows(told.removeprefix("must be like +12025550143")), told
+    real = "+14155550142 or +120255501430 or smtps://user:password@mail.example.com.evil.org"
+    assert redact_sentence(real) == (
+        f"{HIDDEN} or {HIDDEN} or smtps://user:{HIDDEN}@mail.example.com.evil.org"
+    )
 
 
 @pytest.mark.parametrize("json_lines", [True, False])
