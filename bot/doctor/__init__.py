@@ -27,25 +27,27 @@ WITHIN_S: Final = 10.0
 Check = Callable[[], Awaitable[Sequence[Finding]]]
 
 
-async def examine(settings: Settings, store: Database, clock: Clock, vault: Vault) -> list[Finding]:
-    """Every check, whatever the others find; in the order in which one would repair."""
+async def examine(settings: Settings, store: Database | None, clock: Clock, vault: Vault) -> list[Finding]:
+    """Every check, whatever the others find; in the order in which one would repair. Without a store: its
+    file is not there, and is not made to look into it."""
     checks: list[tuple[str, Check]] = [
-        ("database", lambda: database.examine(store, clock)),
+        ("database", lambda: database.examine(settings, store, clock)),
         ("web", lambda: web.examine(settings)),
         ("Slack", lambda: slack.examine(settings, clock)),
         ("phones", lambda: phones.examine(settings)),
-        ("directory", lambda: directory.examine(settings, store, clock, vault)),
     ]
+    if store is not None:
+        checks.append(("directory", lambda: directory.examine(settings, store, clock, vault)))
     found = await asyncio.gather(*(_within(about, check) for about, check in checks))
-    return [*_ways_out(settings), *(finding for findings in found for finding in findings)]
+    # Why once: Slack that is away is so for both of its tokens.
+    return list(dict.fromkeys([*_ways_out(settings), *(finding for each in found for finding in each)]))
 
 
 def _ways_out(settings: Settings) -> Sequence[Finding]:
     if settings.slack_bot_token or settings.twilio_from:
         return []
-    return [
-        problem("settings", "neither Slack nor Twilio is set up: nobody can be paged", "Set up one of them.")
-    ]
+    paged = "people are paged by email only" if settings.smtp_url else "nobody can be paged"
+    return [problem("settings", f"neither Slack nor Twilio is set up: {paged}", "Set up one of them.")]
 
 
 async def _within(about: str, check: Check) -> Sequence[Finding]:
@@ -54,8 +56,6 @@ async def _within(about: str, check: Check) -> Sequence[Finding]:
             return await check()
     except TimeoutError:
         return [problem(about, "no answer within ten seconds", "See whether it can be reached from here.")]
-    except Exception as error:  # a check that fails must not hide the others
+    except Exception:  # a check that fails must not hide the others
         log.debug("doctor.failed", about=about, exc_info=True)
-        return [
-            problem(about, f"could not be checked: {type(error).__name__}", "MIDWATCH_DEBUG=1 shows why.")
-        ]
+        return [problem(about, "could not be checked", "See why: MIDWATCH_DEBUG=1 midwatch doctor")]

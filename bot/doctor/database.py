@@ -12,10 +12,11 @@ from typing import Final
 from sqlalchemy.engine import make_url
 
 from bot.doctor.finding import Finding, ok, problem, warning
+from bot.settings import Settings
+from bot.why import database_away, why
 from engine.checks import SKEW_BAD, SKEW_NOTED, faults, skew
 from engine.clock import Clock
 from engine.db import Database
-from engine.errors import Unavailable
 from engine.migrate import Standing, standing
 from engine.models import ORG
 from engine.store import marks
@@ -24,17 +25,20 @@ ABOUT: Final = "database"
 GONE: Final = timedelta(seconds=60)  # half of it silence, half for clocks of hosts that differ
 
 
-async def examine(database: Database, clock: Clock) -> Sequence[Finding]:
+async def examine(settings: Settings, database: Database | None, clock: Clock) -> Sequence[Finding]:
+    if database is None:
+        file = make_url(settings.database_url).database
+        return [problem(ABOUT, f"there is none yet: {file} is not there", "Run: midwatch migrate")]
     try:
         wrong = [problem(ABOUT, fault.text, fault.advice) for fault in await faults(database)]
         wrong += _clocks(await skew(database, clock))
         async with database.snapshot() as tx:
             schema = await standing(tx)
             ticked_at = await marks.last_tick(tx, ORG) if schema.current else None
-    except (Unavailable, OSError) as error:
-        cause = error.__cause__ or error
-        text = f"cannot be reached: {type(cause).__name__}"
-        return [problem(ABOUT, text, "Check MIDWATCH_DATABASE_URL and its host.")]
+    except Exception as error:
+        if not (database_away(error) or isinstance(error, OSError)):
+            raise
+        return [problem(ABOUT, f"cannot be used: {why(error)}", "Check MIDWATCH_DATABASE_URL and its host.")]
     return [_schema(database, schema), *wrong, *_worker(ticked_at, clock)]
 
 

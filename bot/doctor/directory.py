@@ -10,13 +10,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from asyncpg import PostgresError
 from sqlalchemy.exc import DBAPIError
 
 from bot.doctor.finding import Finding, ok, problem, warning
 from bot.settings import Settings
 from engine.clock import Clock
 from engine.db import Database
-from engine.directory import Directory
+from engine.directory import Directory, Person
 from engine.errors import Unavailable
 from engine.models import ORG, Method, Urgency
 from engine.pager.ladder import Resolver, reaches_somebody
@@ -35,21 +36,50 @@ async def examine(settings: Settings, database: Database, clock: Clock, vault: V
         async with database.snapshot() as tx:
             directory = await store.read(tx, ORG, now, vault)
             opened = {key.name for key in await keys.read_keys(tx, ORG) if key.revoked_at is None}
-    except (Unavailable, DBAPIError, OSError):
+    except (Unavailable, DBAPIError, PostgresError, OSError):
         return []  # the database's own check has said it
     directory = replace(directory, fallback_urls=settings.fallback_urls)
     if not directory.people:
         return [problem("people", "there is nobody yet", "Write midwatch.yaml and run: midwatch apply FILE")]
-    found = [
-        *_secret_key(directory),
-        *_fallback(directory, now),
-        *_services(directory, opened),
-        *_levels(directory, now),
-        *_people(directory),
-    ]
+    key, ways = list(_secret_key(directory)), _ways(settings)
+    found = [*key, *_whole(_as_if_readable(directory), opened, ways, now)]
+    # Why: with another key, or without a way to send anything, that all is well would be no help.
+    if not ways or any(finding.advice for finding in key):
+        return [finding for finding in found if finding.advice]
     if not any(finding.advice for finding in found):
         found.append(ok("policies", "every level reaches somebody now"))
     return found
+
+
+def _whole(
+    directory: Directory, opened: set[str], ways: frozenset[Method], now: datetime
+) -> Iterator[Finding]:
+    yield from _fallback(directory, now)
+    yield from _services(directory, opened)
+    yield from _levels(directory, now)
+    yield from _people(directory, ways)
+    yield from _email(directory, ways)
+
+
+def _ways(settings: Settings) -> frozenset[Method]:
+    """What this install can send by, besides the fallback URLs."""
+    by_slack = {Method.SLACK} if settings.slack_bot_token else set()
+    by_phone = PHONES if settings.twilio_from else frozenset()
+    by_email = {Method.EMAIL} if settings.smtp_url else set()
+    return frozenset(by_slack | by_phone | by_email)
+
+
+def _as_if_readable(directory: Directory) -> Directory:
+    """The wrong key is one problem; that nobody can be reached with it is not another one."""
+
+    def read(person: Person) -> Person:
+        methods = (
+            replace(method, disabled_reason=None) if method.disabled_reason == UNREADABLE else method
+            for method in person.methods
+        )
+        return replace(person, methods=tuple(methods))
+
+    return replace(directory, people={key: read(person) for key, person in directory.people.items()})
 
 
 def _secret_key(directory: Directory) -> Iterator[Finding]:
@@ -100,7 +130,7 @@ def _levels(directory: Directory, now: datetime) -> Iterator[Finding]:
                 )
 
 
-def _people(directory: Directory) -> Iterator[Finding]:
+def _people(directory: Directory, ways: frozenset[Method]) -> Iterator[Finding]:
     for person in [person for person in directory.people.values() if person.active]:
         usable = {method.kind for method in person.methods if method.usable}
         about = f"person {person.name}"
@@ -108,5 +138,16 @@ def _people(directory: Directory) -> Iterator[Finding]:
             yield problem(
                 about, "cannot be reached by anything", "Give them `slack` or `contact` in midwatch.yaml."
             )
+        elif ways and not usable & ways:
+            text = f"cannot be reached: {', '.join(sorted(usable))} is not set up here"
+            yield problem(about, text, "Set it up, or give them another `contact` in midwatch.yaml.")
         elif not usable & PHONES:
             yield warning(about, "has no phone: not reached while Slack is down", "Add `contact: {sms: …}`.")
+
+
+def _email(directory: Directory, ways: frozenset[Method]) -> Iterator[Finding]:
+    people = [person for person in directory.people.values() if person.active]
+    named = [p.name for p in people if any(m.kind is Method.EMAIL and m.usable for m in p.methods)]
+    if named and Method.EMAIL not in ways:
+        text = f"not set up: {', '.join(named)} would be sent email, and is not"
+        yield warning("email", text, "Set SMTP_URL, like smtps://user:password@mail.example.com")

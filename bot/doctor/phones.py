@@ -15,6 +15,7 @@ from twilio.rest import Client
 
 from bot.doctor.finding import Finding, ok, problem, warning
 from bot.settings import Settings
+from bot.why import why
 from engine.notify.twilio import HttpClient, TwilioRefused
 
 ABOUT: Final = "Twilio"
@@ -32,7 +33,7 @@ async def examine(settings: Settings) -> Sequence[Finding]:
         advice = "Copy the Account SID and the Auth Token again from Twilio's console."
         return [problem(ABOUT, f"refuses the credentials: HTTP {refused.status}", advice)]
     except (aiohttp.ClientError, TimeoutError) as error:
-        text = f"cannot be reached: {type(error).__name__}"
+        text = f"cannot be reached: {why(error)}"
         return [problem(ABOUT, text, "Let this host reach api.twilio.com over https.")]
     if status != "active":
         return [problem(ABOUT, f"the account is {status}", "See Twilio's console.")]

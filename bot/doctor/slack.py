@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.doctor.finding import Finding, ok, problem, warning
 from bot.manifest import optional_scopes, scopes
 from bot.settings import Settings
+from bot.why import why
 from engine.clock import Clock
 
 ABOUT: Final = "Slack"
@@ -99,7 +100,7 @@ def _refused(what: str, error: SlackApiError, advice: str) -> Finding:
 
 
 def _away(error: Exception) -> Finding:
-    text = f"cannot be reached: {type(error).__name__}"
+    text = f"cannot be reached: {why(error)}"
     return problem(
         ABOUT, text, "Let this host reach slack.com over https; Midwatch pages by phone meanwhile."
     )

@@ -14,6 +14,7 @@ import aiohttp
 
 from bot.doctor.finding import Finding, ok, problem, warning
 from bot.settings import Settings
+from bot.why import why
 
 ABOUT: Final = "public URL"
 TIMEOUT: Final = aiohttp.ClientTimeout(total=5)
@@ -30,7 +31,7 @@ async def _public_url(settings: Settings) -> list[Finding]:
     try:
         status = await _status(f"{settings.public_url}/healthz")
     except (aiohttp.ClientError, TimeoutError) as error:
-        text = f"cannot be reached from here: {type(error).__name__}"
+        text = f"cannot be reached from here: {why(error)}"
         return [problem(ABOUT, text, "Start Midwatch, and see that the name and the proxy lead to it.")]
     if status != 200:
         text = f"answers {status}, which is not Midwatch"

@@ -61,7 +61,6 @@ def configured(terminal: Terminal) -> Terminal:
 
 def test_a_new_install_is_configured_by_one_file(terminal: Terminal, tmp_path: Path) -> None:
     """apply makes the tables, the secret key and the directory; a second time changes nothing."""
-    assert "+ service checkout" in terminal("apply", str(DEMO), "--dry-run")
     assert terminal("export").startswith("people: []")
     assert "8 applied." in terminal("apply", str(DEMO))
     assert (tmp_path / "data" / "secret.key").exists()
@@ -85,11 +84,33 @@ def test_every_mistake_of_the_file_is_written_and_nothing_applied(terminal: Term
     (tmp_path / "bad.yaml").write_text("people: [{name: ana}]\nfallback: [{person: bob}]\n")
     assert terminal("apply", "bad.yaml") == ""
     assert terminal.code == 2
-    assert [line.split(":")[0] for line in terminal.errors.splitlines()[-2:]] == [
-        "people[1]",
-        "fallback[1].person",
+    assert [line.split(": ")[:2] for line in terminal.errors.splitlines()[-2:]] == [
+        ["bad.yaml", "people[1]"],
+        ["bad.yaml", "fallback[1].person"],
     ]
     assert terminal.json("incidents") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("people: [", "bad.yaml: line 1, column 10: not YAML"),
+        ("- ana", "bad.yaml: must be a mapping"),
+        ("", "bad.yaml: is empty: write people, schedules,"),
+        ("# nothing yet\n", "bad.yaml: is empty"),
+    ],
+)
+def test_a_file_that_says_nothing_is_a_mistake(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, mistake: str
+) -> None:
+    """What is no YAML, no mapping or nothing at all is told with the name of the file that was given."""
+    (tmp_path / "bad.yaml").write_text(text)
+    terminal("apply", "bad.yaml")
+    assert terminal.code == 2
+    assert mistake in terminal.errors
+    monkeypatch.setattr(sys, "stdin", StringIO(text))
+    terminal("apply", "-", "--dry-run")
+    assert mistake.replace("bad.yaml", "standard input") in terminal.errors
 
 
 def test_who_is_on_call_is_shown_for_people_and_for_scripts(configured: Terminal) -> None:
@@ -170,6 +191,7 @@ WRONG = [
     (["apply", "no-such.yaml"], 2, "There is no file no-such.yaml."),
     (["apply", "."], 2, "cannot be read"),
     (["nonsense"], 2, 'Unknown command "nonsense"'),
+    (["export", "nope"], 2, "'nope' is more than this command takes; --help shows what it does take."),
 ]
 
 
@@ -194,26 +216,67 @@ def test_wrong_settings_are_told_all_at_once(terminal: Terminal, monkeypatch: py
     assert "MIDWATCH_BIND: must be an address" in terminal.errors
 
 
-def test_a_database_that_is_away_is_one_sentence(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody listening is said without a traceback and without the password."""
+@pytest.mark.parametrize("command", ["who", "migrate", "run"])
+def test_a_database_that_is_away_is_one_sentence(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Nobody listening is said with the setting and what to run, without a traceback and the password."""
     monkeypatch.setenv("MIDWATCH_DATABASE_URL", "postgresql://midwatch:hunter2@127.0.0.1:1/x")
     monkeypatch.setenv("MIDWATCH_SECRET_KEY", "0123456789abcdef")
-    terminal("who")
+    terminal(command)
     assert terminal.code == 1
     assert "Traceback" not in terminal.errors
     assert "hunter2" not in terminal.errors
-
-
-def test_migrate_checks_without_changing(terminal: Terminal) -> None:
-    """--check fails on an empty database, and after migrate it does not."""
-    terminal("migrate", "--check")
-    assert (terminal.code, terminal.errors.splitlines()[-1]) == (
-        1,
-        "The database is not up to date. Run: midwatch migrate",
+    assert terminal.errors.splitlines()[-1] == (
+        "The database cannot be used: nobody listens at its address. "
+        "See MIDWATCH_DATABASE_URL, or run: midwatch doctor"
     )
-    terminal("migrate")
+
+
+def test_the_doctor_writes_its_report_and_nothing_else(
+    configured: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With another key there is one problem with it, and no line of a log beside the report."""
+    monkeypatch.setenv("MIDWATCH_SECRET_KEY", "another key than that of the file")
+    report = configured("doctor")
+    assert configured.errors == ""
+    assert report.count("problem  ") == 2, report  # the key, and that nothing is set up
+    assert "9 of 9 addresses were written with another key" in report
+    assert "cannot be reached by anything" not in report
+
+
+def test_what_only_looks_leaves_nothing_behind(terminal: Terminal, tmp_path: Path) -> None:
+    """In an empty directory a check, a dry run and the doctor make no database and no key, and say so."""
+    terminal("migrate", "--check")
+    assert (terminal.code, terminal.errors) == (
+        1,
+        "There is no database yet: data/midwatch.sqlite3 is not there. Run: midwatch migrate\n",
+    )
+    assert "+ service checkout" in terminal("apply", str(DEMO), "--dry-run")
+    assert "no database yet (data/midwatch.sqlite3), and a dry run makes none" in terminal.errors
+    assert terminal.json("apply", str(DEMO), "--dry-run")["applied"] is False
+    assert "there is none yet: data/midwatch.sqlite3" in terminal("doctor")
+    assert "secret key" not in terminal.errors
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_migrate_may_be_the_first_command(terminal: Terminal) -> None:
+    """The tables come first and the key with the first thing that is encrypted: no command is locked out."""
+    assert terminal("migrate") == "The database is up to date.\n"
     assert terminal("migrate", "--check") == "The database is up to date.\n"
     assert terminal.code == 0
+    assert "up to date" in terminal("doctor")
+    assert "8 applied." in terminal("apply", str(DEMO))
+    assert "Made a secret key in data/secret.key" in terminal.errors
+    assert terminal.json("who")[0]["people"]
+
+
+def test_a_dry_run_on_tables_without_anything_makes_no_key(terminal: Terminal, tmp_path: Path) -> None:
+    """Nothing is encrypted by it, so no key is made."""
+    terminal("migrate")
+    assert "+ service checkout" in terminal("apply", str(DEMO), "--dry-run")
+    assert terminal.code == 0, terminal.errors
+    assert not (tmp_path / "data" / "secret.key").exists()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

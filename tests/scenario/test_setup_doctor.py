@@ -63,7 +63,7 @@ async def _ok(_request: web.Request) -> web.Response:
     return web.json_response({"status": "ok"})
 
 
-async def findings(store: Database, vault: Vault = VAULT, **settings: object) -> list[Finding]:
+async def findings(store: Database | None, vault: Vault = VAULT, **settings: object) -> list[Finding]:
     return await examine(Settings.model_validate(settings), store, SystemClock(), vault)
 
 
@@ -153,7 +153,7 @@ async def test_a_database_that_is_away_is_one_finding() -> None:
     away = Database("postgresql://midwatch:hunter2@127.0.0.1:1/x")
     found = await findings(away)
     await away.close()
-    assert bad(found)["database"].startswith("cannot be reached")
+    assert bad(found)["database"] == "cannot be used: nobody listens at its address"
     assert "hunter2" not in str(found)
 
 
@@ -190,12 +190,43 @@ async def test_a_directory_with_holes_is_shown_where_it_leaks(store: Database) -
     assert ("service leaky", "has no key") in told
 
 
-async def test_a_lost_secret_key_is_counted(store: Database, setup: Setup) -> None:
-    """With another key no address can be read, and everybody who has no other is unreachable."""
-    found = bad(await findings(store, Vault("another key")))
+async def test_a_lost_secret_key_is_one_problem(store: Database, setup: Setup) -> None:
+    """With another key no address can be read; that nobody can be reached by them is not said as well."""
+    found = bad(await findings(store, Vault("another key"), **TWILIO, twilio_api_url="http://127.0.0.1:9"))
     # Slack, SMS and voice of three people
-    assert found["secret key"] == "9 of 9 addresses were written with another key"
-    assert found["person ana"] == "cannot be reached by anything"
+    assert found.pop("secret key") == "9 of 9 addresses were written with another key"
+    assert set(found) == {"Twilio"}
+
+
+async def test_without_a_way_out_nothing_is_said_to_reach_anybody(store: Database, setup: Setup) -> None:
+    """With neither Slack nor phones no level reaches somebody, however whole the directory is."""
+    found = await findings(store)
+    assert "nobody can be paged" in bad(found)["settings"]
+    texts = " | ".join(finding.text for finding in found)
+    assert "reaches somebody" not in texts
+    assert "somebody is paged" not in texts
+
+
+async def test_an_outage_is_said_once_and_in_words(store: Database, setup: Setup) -> None:
+    """Slack is away for both of its tokens, and the reason is no name of a class."""
+    nowhere = "http://127.0.0.1:9"
+    found = await findings(store, **SLACK, **TWILIO, slack_api_url=nowhere, twilio_api_url=nowhere)
+    assert len(found) == len(set(found))
+    for about in ("Slack", "Twilio"):
+        told = [finding.text for finding in found if finding.about == about]
+        assert told[0] == "cannot be reached: nobody listens at its address"
+
+
+async def test_an_email_that_nobody_can_send_is_worth_knowing(store: Database) -> None:
+    """An address in the file does nothing without a mail server; who has no other is not reached."""
+    await upgrade(store)
+    await Setup(store, SystemClock(), VAULT).apply(parse_config(HOLES))
+    found = await findings(store, **TWILIO, twilio_api_url="http://127.0.0.1:9")
+    (told,) = [finding for finding in found if finding.about == "email"]
+    assert (told.level, told.text) == (Level.WARNING, "not set up: dan would be sent email, and is not")
+    assert bad(found)["person dan"] == "cannot be reached: email is not set up here"
+    found = await findings(store, smtp_url="smtp://127.0.0.1:9")
+    assert [finding for finding in found if finding.about == "email"] == []
 
 
 async def test_a_proxy_that_redirects_is_told(store: Database, setup: Setup) -> None:
