@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from bot.slack import about, answers, blocks, escape, grammar, maintenance, words
+from bot.slack import about, answers, blocks, escape, grammar, maintenance, names, words
 from bot.slack.health import SlackHealth
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message
@@ -91,6 +91,8 @@ class Commands:
                 return await self._open(command, asker)
             case grammar.SetOverride():
                 return await self._override(command, asker)
+            case grammar.Stranger():
+                raise await self._nobody(command.name)
             case grammar.ListOverrides():
                 return await self._overrides(command)
             case grammar.CancelOverride():
@@ -114,6 +116,8 @@ class Commands:
             return answers.on_call_of(await self._identity.mentioned(command.slack_user_id), rows)
         if command.name is None or not rows:
             return answers.on_call(rows)
+        if command.name.startswith("@"):
+            raise await self._nobody(command.name.removeprefix("@"))
         wanted = command.name.casefold()
         named = [row for row in rows if row.schedule.casefold() == wanted]
         if not named:
@@ -222,6 +226,11 @@ class Commands:
         )
         return answers.override_set(done, person, asking)
 
+    async def _nobody(self, name: str) -> BadCommand:
+        """Of @name that Slack did not make a mention of."""
+        people = (await self._engine.roster.directory()).people.values()
+        return names.nobody(name, [person.name for person in people if person.active])
+
     async def _overrides(self, command: grammar.ListOverrides) -> Message:
         directory = await self._engine.roster.directory()
         found = await self._engine.roster.overrides(_schedule_id(command.schedule, directory))
@@ -230,8 +239,8 @@ class Commands:
     async def _cancel_override(self, command: grammar.CancelOverride, asker: Asker) -> Message:
         person = await self._identity.person(asker)
         cancelled = await self._engine.roster.cancel_override(command.override_id, actor_of(person, asker))
-        names = _names(cancelled, await self._engine.roster.directory())
-        return answers.override_cancelled(cancelled, *names)
+        who = _names(cancelled, await self._engine.roster.directory())
+        return answers.override_cancelled(cancelled, *who)
 
     async def _status(self) -> Message:
         roster, views = self._engine.roster, self._engine.views

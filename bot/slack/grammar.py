@@ -38,6 +38,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "split": "unmerge",
 }  # fmt: skip
 
+_UNKNOWN: Final = re.compile(r"(?<!\S)@(\S+)")
 _MENTION: Final = re.compile(r"<@([UW][A-Z0-9]{1,30})(?:\|[^>]*)?>", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"#?(\d{1,12})[,;.]?")
 
@@ -99,6 +100,13 @@ class SetOverride:
 
 
 @dataclass(frozen=True, slots=True)
+class Stranger:
+    """@name as plain text: Slack makes a mention of whom it knows, so it knows nobody of that name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ListOverrides:
     schedule: str | None = None
 
@@ -132,7 +140,7 @@ class Unknown:
 
 
 Command = (
-    Who | Deed | Snooze | Merge | Note | Show | ListIncidents | Open | SetOverride | ListOverrides
+    Who | Deed | Snooze | Merge | Note | Show | ListIncidents | Open | SetOverride | Stranger | ListOverrides
     | CancelOverride | maintenance.Command | Me | Status | Help | Unknown
 )  # fmt: skip
 
@@ -195,6 +203,9 @@ def parse_override(text: str, now: datetime, zone: ZoneInfo) -> Command:
                 "Name one override by its number: `/override cancel 7`; `/override list` shows them."
             )
         return CancelOverride(numbers[0])
+    unknown = _UNKNOWN.search(words)
+    if unknown and not _MENTION.search(raw):
+        return Stranger(unknown[1])
     user, others = _person(raw)
     return _override(user, others, now, zone)
 

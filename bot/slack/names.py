@@ -20,6 +20,18 @@ def no_such(noun: str, name: str, known: Sequence[str]) -> BadCommand:
     return BadCommand(f"I don't know a {noun} {escape.code(name, 60)}.{meant} There are: {listed}.")
 
 
+def nobody(name: str, people: Sequence[str]) -> BadCommand:
+    """Of a person whom Slack knows by another name, or not at all."""
+    here = [one for one in people if one.casefold() == name.casefold()]
+    if here:
+        who = escape.code(f"@{here[0]}", 60)
+        return BadCommand(f"Slack made no mention of {who}: choose the person from its list as you type.")
+    near = get_close_matches(name.casefold(), [one.casefold() for one in people], n=1, cutoff=0.5)
+    meant = f" Did you mean {escape.code(f'@{near[0]}', 80)}?" if near else ""
+    listed = ", ".join(escape.code(f"@{one}", 60) for one in sorted(people)[:20]) or "nobody yet"
+    return BadCommand(f"Nobody here is called {escape.code(name, 60)}.{meant} Midwatch knows: {listed}.")
+
+
 def service(name: str, directory: Directory) -> Service:
     """The service of this name, in any case."""
     services = directory.services.values()

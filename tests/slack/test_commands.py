@@ -245,6 +245,10 @@ async def test_an_override_says_exactly_what_it_did(online: Desk) -> None:
     [
         ("/override @ben yesterday", "I don't understand `yesterday` as a time"),
         ("/override ben 2h", "Mention with @ who takes over: `/override @user 2h [schedule]`"),
+        ("/override @zoe 2h", "Nobody here is called `zoe`. Midwatch knows: `@ana`, `@ben`, `@cho`"),
+        ("/override @bne 2h", "Nobody here is called `bne`. Did you mean `@ben`?"),
+        ("/oncall override @zoe 2h", "Nobody here is called `zoe`."),
+        ("/oncall who @zoe", "Nobody here is called `zoe`."),
         ("/override @ben 2h nosuch", "I don't know a schedule `nosuch`"),
         ("/override @dee 2h", "they run `/oncall me` once"),
         ("/override @ben until 2020-01-01", "That is over already"),

@@ -94,6 +94,8 @@ def test_a_command(text: str, command: g.Command) -> None:
         ("<@U2> 2h on “payments primary”", g.SetOverride("U2", TWO_HOURS, "payments primary")),
         ("<@u2> until 12:00 payments", g.SetOverride("U2", TWO_HOURS, "payments")),
         ("me 2h", g.SetOverride(None, TWO_HOURS, None)),
+        ("@zoe 2h", g.Stranger("zoe")),
+        ("payments @Zoe until 12:00", g.Stranger("zoe")),
         ("", g.ListOverrides()),
         ("list", g.ListOverrides()),
         ("cancel #7", g.CancelOverride(7)),
@@ -110,7 +112,6 @@ def test_an_override(text: str, command: g.Command) -> None:
     [
         ("<@U2> yesterday", "I don't understand `yesterday` as a time"),
         ("user 2h", "Mention with @ who takes over"),
-        ("@ana 2h", "Mention with @ who takes over"),
         ("<@U2>", "Say for how long"),
         ("<@U2> <@U3> 2h", "Mention one person only"),
         ("<@U2> until 2020-01-01", "That is over already"),
