@@ -6,6 +6,7 @@ that nobody listens to would leave its sender with a warning triangle.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -39,6 +40,11 @@ EVERYTHING: Final = re.compile(".*", re.DOTALL)
 Json = Mapping[str, Any]
 
 
+def _worth_a_line(record: logging.LogRecord) -> bool:
+    """Bolt reads SLACK_BOT_TOKEN by itself and warns that it does not use it: that is on purpose."""
+    return "`token` will be unused" not in record.getMessage()
+
+
 def bolt_app(base_url: str, workspace: Workspace) -> AsyncApp:
     """Bolt without its own authorization and signature check: `connection` and `door` do those."""
 
@@ -52,6 +58,7 @@ def bolt_app(base_url: str, workspace: Workspace) -> AsyncApp:
             bot_id=workspace.bot_id,
         )
 
+    logging.getLogger("slack_bolt.AsyncApp").addFilter(_worth_a_line)
     return AsyncApp(
         name="midwatch",
         client=AsyncWebClient(base_url=base_url, retry_handlers=[]),
