@@ -250,5 +250,6 @@ def _web_parts(app: App) -> WebParts:
         public_url=settings.public_url,
         phones=phones,
         slack_http=app.slack.handle_http if app.slack and settings.slack_signing_secret else None,
-        demo=Demo(app.next_due, app.advance) if settings.demo else None,
+        # Why Twilio's URL: in the demo the sandbox is the phone company, and its page is at its root.
+        demo=Demo(app.next_due, app.advance, settings.twilio_api_url) if settings.demo else None,
     )

@@ -23,10 +23,11 @@ from engine.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What the demo's clock can do; None in WebParts outside of the demo."""
+    """What the demo's clock can do, and its page; None in WebParts outside of the demo."""
 
     next_due: Callable[[], Awaitable[datetime | None]]  # of the earliest timer
     advance: Callable[[datetime], Awaitable[int]]  # move the clock, work what is due, say how much
+    page: str  # where the local Slack is, for people who come to this port instead
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Never starts or stops anything but itself.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
@@ -41,7 +42,7 @@ def build_web(parts: WebParts) -> web.Application:
         app.router.add_post("/slack/events", parts.slack_http)
     if parts.demo is not None:
         DemoClock(parts, parts.demo).mount(app)
-    app.router.add_get("/", about)
+    app.router.add_get("/", _about(parts.demo.page if parts.demo else None))
     return app
 
 
@@ -56,5 +57,12 @@ def runner(app: web.Application) -> web.AppRunner:
     )
 
 
-async def about(request: web.Request) -> web.Response:
-    return web.Response(text=ABOUT)
+def _about(page: str | None) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """What is here; in the demo a browser is taken to the page, and others are told where it is."""
+
+    async def about(request: web.Request) -> web.Response:
+        if page is not None and "text/html" in request.headers.get("Accept", ""):
+            return web.Response(status=302, headers={"Location": page})
+        return web.Response(text=ABOUT if page is None else f"{ABOUT}Demo     {page}: Slack and the phones\n")
+
+    return about

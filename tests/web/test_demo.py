@@ -17,6 +17,8 @@ from tests.fakes import START, FakeClock
 from tests.web.conftest import Client, World
 from tests.web.test_ingest import is_a_problem
 
+PAGE = "http://127.0.0.1:8081"
+
 
 @pytest.fixture
 async def demo(world: World, clock: FakeClock, serve: Callable[..., Any]) -> Client:
@@ -32,7 +34,7 @@ async def demo(world: World, clock: FakeClock, serve: Callable[..., Any]) -> Cli
         due[:] = [when for when in due if when > to]
         return len(worked)
 
-    made: Client = await serve(world.parts, demo=Demo(next_due, advance))
+    made: Client = await serve(world.parts, demo=Demo(next_due, advance, PAGE))
     return made
 
 
@@ -49,6 +51,15 @@ async def test_time_moves_to_the_next_timer(demo: Client) -> None:
 async def test_an_instant_without_a_zone_moves_nothing(demo: Client, body: object) -> None:
     """422 with the place."""
     assert is_a_problem(await demo.post("/demo/advance", json=body), 422)
+
+
+async def test_a_browser_is_taken_to_the_page(demo: Client) -> None:
+    """Whoever opens Midwatch's own port in the demo sees the page; a script reads where it is."""
+    answer = await demo.get("/", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (answer.status, answer.headers["Location"]) == (302, PAGE)
+    answer = await demo.get("/")
+    assert answer.status == 200
+    assert PAGE in answer.text
 
 
 class Peer:
@@ -69,7 +80,7 @@ async def test_only_this_machine_moves_the_clock(world: World, host: str | None)
     async def refuse(*_: Any) -> Any:
         raise AssertionError("somebody else moved the clock")
 
-    routes = DemoClock(replace(world.parts), Demo(refuse, refuse))
+    routes = DemoClock(replace(world.parts), Demo(refuse, refuse, PAGE))
     headers = {"X-Forwarded-For": "127.0.0.1", "Host": "localhost"}
     request = make_mocked_request("GET", "/demo/next", headers=headers, transport=Peer(host))
     with pytest.raises(Problem, match="this machine only"):
