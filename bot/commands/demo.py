@@ -6,6 +6,7 @@ Never touches the settings of a real install: it has its own directory, ports an
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import socket
 from collections.abc import AsyncIterator
@@ -37,6 +38,7 @@ KEY: Final = "demo"  # the integration key and the API token, both
 HOST: Final = "127.0.0.1"
 AHEAD: Final = "clock_ahead"  # seconds: the demo's time may have been moved forward
 SMS: Final = "/webhooks/twilio/sms"
+HIGHEST_PORT: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ async def _serve(ground: Ground) -> None:
         async with _midwatch(app):
             await answering(f"{ground.midwatch}/readyz", ended, log)
             await _catch_up(ground, ahead)
-            say(*_welcome(ground))
+            say(*_welcome(ground, await _next_on_call(app)))
             try:
                 await asyncio.wait({ended})
             finally:
@@ -192,9 +194,11 @@ def _must_be_free(port: int, first: int) -> None:
         try:
             probe.bind((HOST, port))
         except (OSError, OverflowError):
+            need = "" if port == first else f" The page with Slack and the phones needs it, beside {first}."
+            other = first + 1000 if first < HIGHEST_PORT - 1000 else 8080
             raise BadInput(
-                f"Port {port} cannot be used; something else has it. "
-                f"Choose another: make demo PORT={first + 1000} (or --port {first + 1000})."
+                f"Port {port} cannot be used; something else has it.{need} "
+                f"Choose another: make demo PORT={other} (or --port {other})."
             ) from None
 
 
@@ -207,8 +211,17 @@ def _prepare(data: Path, *, fresh: bool) -> None:
     data.mkdir(parents=True, exist_ok=True)
 
 
-def _welcome(ground: Ground) -> list[str]:
-    alert = '{"summary": "checkout is slow", "severity": "critical", "dedup_key": "checkout-slow"}'
+async def _next_on_call(app: App) -> str | None:
+    """Somebody whom an override would really put on call: the next one, else anybody else."""
+    rows = await app.roster.who()
+    on_call = {person.id for row in rows[:1] for person in row.people}
+    people = (await app.roster.directory()).people.values()
+    candidates = [*(person for row in rows[:1] for person in row.next_people), *people]
+    return next((person.name for person in candidates if person.active and person.id not in on_call), None)
+
+
+def _welcome(ground: Ground, next_on_call: str | None) -> list[str]:
+    override = [f"  3. Put {next_on_call} on call for two hours:       /override @{next_on_call} 2h"]
     return [
         "Midwatch is running, with a Slack and phones of its own.",
         "",
@@ -217,10 +230,27 @@ def _welcome(ground: Ground) -> list[str]:
         f"  Log    {ground.log}",
         "",
         "Try",
-        "  1. An alert pages whoever is on call:",
-        f"     curl -H 'Authorization: Bearer {KEY}' -d '{alert}' {ground.midwatch}/v1/events",
+        "  1. An alert pages whoever is on call (the button “Send a test alert” does the same):",
+        *(f"     {line}" for line in first_alert(ground.midwatch)),
         "  2. Who is on call? Type in Slack:       /oncall",
-        "  3. Put ben on call for two hours:       /override @ben 2h",
+        *(override if next_on_call else ()),
         "",
         "Ctrl-C stops it.",
+    ]
+
+
+def first_alert(url: str) -> list[str]:
+    """The alert that README and the page show, too."""
+    alert = json.dumps(
+        {
+            "action": "trigger",
+            "dedup_key": "disk-db1",
+            "summary": "Disk full on db-1",
+            "severity": "critical",
+        }
+    )
+    return [
+        f"curl -X POST {url}/v1/events -H 'Authorization: Bearer {KEY}' "
+        "-H 'Content-Type: application/json' \\",
+        f"  -d '{alert}'",
     ]

@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
 from aiohttp import web
 
 from bot.sandbox import names
@@ -270,24 +269,6 @@ async def stream(request: web.Request) -> web.StreamResponse:
     return response
 
 
-async def alert(request: web.Request) -> web.Response:
-    """{summary, severity, dedup_key?, action?}: post an alert to Midwatch, as a monitor would."""
-    world, body = world_of(request), await names.body_of(request)
-    if world.midwatch_url is None:
-        raise BadRequest("this sandbox was started without Midwatch's address", 404)
-    summary = names.text(body, "summary")
-    event = {"action": "trigger", "dedup_key": f"sandbox: {summary}", "severity": "critical", **body}
-    headers = {"Authorization": f"Bearer {world.options.integration_key}"}
-    try:
-        async with world.http.post(f"{world.midwatch_url}/v1/events", json=event, headers=headers) as answer:
-            said = (await answer.text())[:500]
-    except (aiohttp.ClientError, TimeoutError):
-        raise BadRequest("Midwatch does not answer", 502) from None
-    if answer.status >= 300:
-        raise BadRequest(f"Midwatch answered {answer.status}: {said}", 502)
-    return web.json_response({"ok": True, "status": answer.status})
-
-
 def routes() -> list[web.RouteDef]:
     return [
         web.post("/sandbox/command", command),
@@ -307,5 +288,4 @@ def routes() -> list[web.RouteDef]:
         web.post("/sandbox/event", event),
         web.get("/sandbox/ledger", ledger),
         web.get("/sandbox/stream", stream),
-        web.post("/sandbox/alert", alert),
     ]

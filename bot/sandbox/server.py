@@ -16,7 +16,7 @@ from typing import Self
 
 from aiohttp import web
 
-from bot.sandbox import handset, hooks, script, slack_api, twilio_api
+from bot.sandbox import beside, handset, hooks, script, slack_api, twilio_api
 from bot.sandbox.ledger import Ledger
 from bot.sandbox.state import Workspace
 from bot.sandbox.world import WORLD, Options, World
@@ -42,6 +42,7 @@ def build_app(world: World) -> web.Application:
             web.get("/", page),
             web.get(r"/page/{name:[\w-]+\.[a-z]+}", page),
             *script.routes(),
+            *beside.routes(),
             *handset.routes(),
             *twilio_api.routes(),
         ]

@@ -137,12 +137,22 @@ async def card_stands(http: aiohttp.ClientSession, port: int) -> Mapping[str, An
     raise AssertionError("the stream ended before the card stood")
 
 
+async def suggests_who_is_next(running: Command, http: aiohttp.ClientSession, port: int) -> None:
+    """The override that the demo suggests changes who is on call."""
+    async with http.get(f"http://127.0.0.1:{port}/v1/schedules/oncall", headers=AUTHORIZATION) as answer:
+        primary = (await answer.json())["items"][0]
+    on_call, following = ([each["name"] for each in primary[key]] for key in ("people", "next_people"))
+    assert f"/override @{following[0]} 2h" in running.written
+    assert following[0] not in on_call
+
+
 async def test_the_demo_from_start_to_ctrl_c(tmp_path: Path) -> None:
     """It says what to open and to try, pages, stops in order; then keeps what happened, or starts afresh."""
     port = free_pair()
     async with demo(tmp_path, port) as (running, http):
-        for said in (f"http://127.0.0.1:{port + 1}", "curl", "/oncall", "/override @ben 2h"):
+        for said in (f"http://127.0.0.1:{port + 1}", "curl", "/oncall"):
             assert said in running.written
+        await suggests_who_is_next(running, http, port)
         await accepted(port)
         assert "checkout is slow" in (await card_stands(http, port))["text"]
         async with midwatch("demo", "--port", str(port), "--data", "demo", cwd=tmp_path) as taken:

@@ -13,13 +13,14 @@ from twilio.request_validator import RequestValidator
 
 @dataclass
 class Midwatch:
-    """`answers`: the TwiML for a path. `due`: what the demo control still has to do."""
+    """`answers`: the TwiML for a path. `due`: what the demo control still has to do. `on_call`: schedules."""
 
     url: str = ""
     posts: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
     due: list[datetime] = field(default_factory=list)
     moved_to: list[datetime] = field(default_factory=list)
+    on_call: list[dict[str, object]] = field(default_factory=list)
 
     async def phone(self, request: web.Request) -> web.Response:
         form = await request.post()
@@ -38,6 +39,11 @@ class Midwatch:
         self.due = [when for when in self.due if when > now]
         return web.json_response({"now": now.isoformat(), "worked": 1})
 
+    async def schedules(self, request: web.Request) -> web.Response:
+        if request.headers.get("Authorization") != "Bearer demo":
+            return web.Response(status=401)
+        return web.json_response({"items": self.on_call})
+
     def statuses(self, path: str, key: str) -> list[str]:
         return [params[key] for where, params in self.posts if where == path]
 
@@ -48,6 +54,7 @@ async def running() -> AsyncIterator[Midwatch]:
     app = web.Application()
     app.router.add_get("/demo/next", midwatch.next_due)
     app.router.add_post("/demo/advance", midwatch.advance)
+    app.router.add_get("/v1/schedules/oncall", midwatch.schedules)
     app.router.add_post("/phone/{what}", midwatch.phone)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()

@@ -42,6 +42,22 @@ async def test_a_midwatch_that_is_gone_does_not_take_time_with_it(http: aiohttp.
         assert sandbox.world.clock.offset == timedelta()
 
 
+async def test_who_is_on_call_is_asked_of_midwatch(http: aiohttp.ClientSession) -> None:
+    """The page opens as whoever is paged, and suggests who is next; without an answer nobody is named."""
+    nobody = {"ok": True, "people": [], "next": []}
+    async with running() as midwatch, SandboxServer(options=Options(midwatch_url=midwatch.url)) as sandbox:
+        script = Script(http, sandbox.url)
+        assert await script.get("oncall") == nobody
+        midwatch.on_call = [
+            {"people": [{"id": 2, "name": "ben"}], "next_people": [{"id": 1, "name": "ana"}]},
+            {"people": [{"id": 3, "name": "cho"}], "next_people": []},
+        ]
+        assert await script.get("oncall") == {"ok": True, "people": ["ben"], "next": ["ana"]}
+    for address in ("http://127.0.0.1:9", None):
+        async with SandboxServer(options=Options(midwatch_url=address)) as alone:
+            assert await Script(http, alone.url).get("oncall") == nobody
+
+
 async def test_http_mode_is_signed_and_answered(http: aiohttp.ClientSession) -> None:
     """Bolt's own signature check takes a command, an interaction and an event."""
     seen: asyncio.Queue[str] = asyncio.Queue()

@@ -59,3 +59,15 @@ async def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
             assert await run.end() == 1
             assert "address already in use" in run.written
             assert "Traceback" not in run.written
+
+
+async def test_a_port_that_only_the_page_needs_is_explained(tmp_path: Path) -> None:
+    """The demo has two ports: which one is taken is said, and what it is needed for."""
+    port = free_pair()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port + 1))
+        taken.listen()
+        async with midwatch("demo", "--port", str(port), cwd=tmp_path) as demo:
+            assert await demo.end() == 2
+            assert f"Port {port + 1} cannot be used" in demo.written
+            assert f"The page with Slack and the phones needs it, beside {port}." in demo.written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from bot.__main__ import app
+from bot.commands.demo import first_alert
 from bot.settings import FIELDS, OTHER_NAMES
 from engine.config.parse import parse_config
 
@@ -53,3 +55,13 @@ def test_the_alertmanager_snippet_of_the_readme_is_yaml() -> None:
     snippet = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0]
     config = yaml.safe_load(snippet)
     assert config["receivers"][0]["name"] == config["route"]["receiver"]
+
+
+def test_the_first_alert_is_the_same_everywhere() -> None:
+    """README, the demo's lines and the page name one alert: who tries two of them sees one incident."""
+    readme = (ROOT / "README.md").read_text()
+    for line in first_alert("http://127.0.0.1:8080"):
+        assert line in readme
+    page = (ROOT / "bot/sandbox/page/welcome.js").read_text()
+    said = json.loads(first_alert("")[1].removeprefix("  -d ").strip("'"))
+    assert dict(re.findall(r'^  (\w+): "(.*)",$', page, re.MULTILINE)) == said

@@ -36,6 +36,7 @@ export const api = {
   messages: (channel, user) => ask(`/sandbox/messages?${query({ channel, user })}`),
   views: (user) => ask(`/sandbox/views?${query({ user })}`),
   phones: () => ask("/sandbox/phones"),
+  onCall: () => ask("/sandbox/oncall"),
   command: (body) => post("/sandbox/command", body),
   click: (body) => post("/sandbox/click", body),
   submit: (body) => post("/sandbox/submit", body),

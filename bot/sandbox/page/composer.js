@@ -34,20 +34,16 @@ function candidates(word, start) {
   return [];
 }
 
-function lastNumber() {
-  const said = store.list().map((each) => JSON.stringify([each.text, each.blocks, each.attachments]));
-  return (
-    said
-      .join(" ")
-      .match(/#(\d{1,9})\b/g)
-      ?.at(-1)
-      ?.slice(1) ?? "42"
-  );
+// Somebody whom an override would really put on call: whoever is next, else anybody else.
+function another() {
+  const { people, next } = store.onCall;
+  const members = store.state.users.filter((user) => user.kind === "member" && !user.deleted);
+  const others = [...next, ...members.filter((user) => user.id !== store.me).map((user) => user.name)];
+  return others.find((name) => !people.includes(name)) ?? "ben";
 }
 
 function suggestions() {
-  const other = store.state.users.find((user) => user.kind === "member" && user.id !== store.me);
-  return ["/oncall", `/override @${other?.name ?? "ben"} 2h`, `/oncall ack ${lastNumber()}`];
+  return ["/oncall", `/override @${another()} 2h`, `/oncall ack ${Math.max(1, ...store.firing)}`];
 }
 
 class Composer {
@@ -177,6 +173,7 @@ class Composer {
     this.write("");
     const command = { user: store.me, channel: store.channel?.id ?? store.place, text, thread_ts };
     const done = await during(this.send, () => api.command(command));
+    store.refresh("oncall");
     if (!done && !this.box.value) this.write(text);
     if (done?.ok === false && !done.message) toast(`${text.split(" ")[0]} failed: ${done.error}`);
   }
@@ -211,6 +208,6 @@ class Composer {
 // `thread` answers the ts of the thread that is replied to; without it, this is the line of the channel.
 export function composer(root, { testid, thread }) {
   const line = new Composer(root, testid, thread);
-  store.on(["state", "place", "me", "messages"], () => line.draw());
+  store.on(["state", "place", "me", "messages", "oncall"], () => line.draw());
   return line;
 }

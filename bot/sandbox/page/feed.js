@@ -143,13 +143,14 @@ class Feed {
 
 export function feed(root) {
   const part = new Feed(root);
-  store.on(["messages", "place", "me", "state"], () => part.draw());
+  store.on(["messages", "place", "me", "state", "oncall"], () => part.draw());
   store.on(["views", "place"], () => drawHome(part.home));
 }
 
 function drawEmpty(root) {
   const has = store.list().some((each) => !each.deleted);
-  const sign = JSON.stringify([has, store.place, store.me, store.state.midwatch?.url, store.user()?.name]);
+  const about = [store.place, store.me, store.state.midwatch?.url, store.user()?.name, store.onCall.people];
+  const sign = JSON.stringify([has, about]);
   if (root.dataset.sign === sign) return;
   root.dataset.sign = sign;
   fill(root, has || !store.ready ? null : welcome());

@@ -16,6 +16,7 @@ class Store extends EventTarget {
   messages = new Map(); // channel id -> messages as `me` sees them
   views = { modals: [], home: null };
   phones = [];
+  onCall = { people: [], next: [] }; // names, as far as Midwatch says them
   advancing = null; // {from, seconds} while time moves
   #read = new Map(); // "user channel" -> newest ts that was looked at
   #loads = new Map();
@@ -31,6 +32,7 @@ class Store extends EventTarget {
 
   async start() {
     this.#restore();
+    await this.refresh("oncall"); // the page opens as whoever is paged
     listen(
       (changed) => this.#changed(changed),
       (online) => this.#connection(online),
@@ -124,6 +126,16 @@ class Store extends EventTarget {
     ).length;
   }
 
+  // The numbers of the incidents that wait for somebody, as the cards that one can see say.
+  get firing() {
+    const shown = [...this.messages.values()].flat().filter((each) => !each.deleted);
+    const cards = shown.map((each) => JSON.stringify([each.text, each.blocks, each.attachments]));
+    return cards
+      .filter((card) => card.includes('"incident_ack"'))
+      .map((card) => Number(card.match(/#(\d{1,9})\b/)?.[1]))
+      .filter(Boolean);
+  }
+
   // A fetch that began before the change it is asked for is followed by another one. Never rejects: what could
   // not be read stays as it was, and is read again when the stream comes back.
   refresh(topic) {
@@ -153,6 +165,7 @@ class Store extends EventTarget {
     const [kind, id] = topic.split(":");
     if (kind === "state") return this.#tookState(await api.state());
     if (kind === "phones") this.phones = (await api.phones()).phones ?? [];
+    else if (kind === "oncall") this.onCall = await api.onCall();
     else if (kind === "views") await this.#loadViews(this.me);
     else if (kind === "messages") await this.#loadMessages(id, this.me);
     return this.tell(kind);
@@ -188,7 +201,8 @@ class Store extends EventTarget {
 
   #firstUser() {
     const people = this.state.users.filter((user) => user.kind !== "bot");
-    return (people.find((user) => user.name === this.wanted) ?? people[0])?.id ?? null;
+    const named = (name) => people.find((user) => user.name === name);
+    return (named(this.wanted) ?? named(this.onCall.people[0]) ?? people[0])?.id ?? null;
   }
 
   #everyChannel() {
@@ -199,7 +213,7 @@ class Store extends EventTarget {
   #changed(topics) {
     if (topics === null) {
       if (!this.ready) return this.refresh("state");
-      for (const topic of ["state", "views", "phones"]) this.refresh(topic);
+      for (const topic of ["state", "views", "phones", "oncall"]) this.refresh(topic);
       return this.#everyChannel();
     }
     for (const topic of topics) {
@@ -208,6 +222,7 @@ class Store extends EventTarget {
         topic.startsWith("messages:") && this.state.channels.find((each) => topic.endsWith(each.id));
       if (other?.is_im && other.user !== this.me) continue;
       this.refresh(topic.startsWith("views") ? "views" : topic);
+      if (topic === "state") this.refresh("oncall"); // time may have moved past a handoff
     }
     return undefined;
   }

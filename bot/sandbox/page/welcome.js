@@ -16,10 +16,9 @@ const gone = { alerts: false }; // a sandbox that runs without Midwatch's key ca
 function curl() {
   const url = store.state.midwatch?.url || "http://127.0.0.1:8080";
   return [
-    "curl -H 'Authorization: Bearer demo'",
-    "-H 'content-type: application/json'",
+    `curl -X POST ${url.replace(/\/$/, "")}/v1/events`,
+    "-H 'Authorization: Bearer demo' -H 'Content-Type: application/json'",
     `-d '${JSON.stringify(ALERT)}'`,
-    `${url.replace(/\/$/, "")}/v1/events`,
   ].join(" \\\n  ");
 }
 
@@ -44,7 +43,7 @@ function alertButton() {
   button.addEventListener("click", () =>
     during(button, async () => {
       try {
-        await api.alert({ summary: ALERT.summary, severity: ALERT.severity });
+        await api.alert(ALERT);
         button.closest("dialog")?.close();
         toast("Sent: the card follows in a moment.", "good");
       } catch (error) {
@@ -73,6 +72,15 @@ function curlBox() {
   );
 }
 
+// Who gets the page, and whom to be to answer it.
+function whoIsPaged() {
+  const { people } = store.onCall;
+  const me = store.user()?.name;
+  if (!people.length) return "";
+  if (people.includes(me)) return `You are ${me}, who is on call: the page comes to you.`;
+  return `${people.join(" and ")} will be paged: be ${people[0]} to answer (“You are”, above the channels).`;
+}
+
 function guide() {
   return [
     h(
@@ -80,6 +88,7 @@ function guide() {
       {},
       "A Slack workspace and a phone company that live on this machine. Midwatch runs against them as it would against the real ones: be anybody, in any channel, and see what they would see.",
     ),
+    h("div", { class: "welcome-actions" }, alertButton(), h("p", {}, whoIsPaged())),
     h(
       "ol",
       { class: "steps" },
@@ -99,7 +108,6 @@ function guide() {
       ),
       step("Break Slack.", "Switch it off above and send another alert: the phone takes over by itself."),
     ),
-    h("div", { class: "welcome-actions" }, alertButton()),
     curlBox(),
   ];
 }
@@ -109,7 +117,7 @@ export function welcome() {
     return h(
       "section",
       { class: "welcome", data: { testid: "welcome" } },
-      h("h2", {}, "Nothing is on fire"),
+      h("h2", {}, `#${store.channel?.name ?? ""} is quiet so far`),
       guide(),
     );
   const name = store.user()?.name ?? "you";
