@@ -69,7 +69,7 @@ class Inbox:
         return f"#{answer.incident.number} {answer.reason.rstrip('.')}: {_short(answer.incident.title)}"
 
     async def _people(self, address_hash: str) -> list[Person]:
-        async with self._database.snapshot() as tx:
+        async with self._database.look() as tx:
             ids = await directory.persons_by_address(tx, ORG, address_hash)
         known = (await self._roster.directory()).people if ids else {}
         return [known[person_id] for person_id in ids if person_id in known]

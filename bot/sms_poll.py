@@ -70,7 +70,7 @@ class SmsPoll:
         new = [text for text in texts if text.sid not in self._seen]
         if not new:
             return 0
-        async with self._database.snapshot() as tx:
+        async with self._database.look() as tx:
             self._seen |= await acted_on(tx, ORG, SOURCE, [text.sid for text in new])
         return sum([await self._take(text) for text in new if text.sid not in self._seen])
 

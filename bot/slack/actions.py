@@ -83,7 +83,7 @@ class Actions:
             if found:
                 return int(found[1])
         container = body.get("container") or {}
-        async with self._engine.database.snapshot() as tx:
+        async with self._engine.database.look() as tx:
             card = await store.by_message(
                 tx, ORG, str(container.get("channel_id", "")), str(container.get("message_ts", ""))
             )

@@ -229,7 +229,9 @@ class Cards:
 
         async def unit(tx: Tx) -> bool:
             armed = False
-            # Why in this order: whoever arms these timers locks them in it, many at once.
+            # Why first, and in this order: whoever sends a page writes its card and then arms the card's
+            # timer, many at once.
+            await store.lock(tx, [job.card.id for job, _ in done])
             for job, result in sorted(done, key=lambda one: one[0].card.id):
                 armed |= await self._write(tx, job, result, now)
             return armed

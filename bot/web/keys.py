@@ -23,6 +23,7 @@ from engine.store.directory import KeyRow, TokenRow
 from engine.vault import hash_key
 
 KEPT: Final = timedelta(seconds=10)  # how long a revoked integration key may go on working
+ASKED_AT_ONCE: Final = 2  # however many unknown keys come: pages are read by the same few connections
 IN_QUERY: Final = re.compile(r"(?<=[?&]key=)[^&]+")
 IN_PATH: Final = re.compile(r"(?<=^/webhooks/)(?!twilio/)([^/?]+)/[^?]+")
 
@@ -42,6 +43,7 @@ class Keys:
         self._database = database
         self._known: dict[str, tuple[float, Door]] = {}  # no more entries than there are keys
         self._asked: dict[str, asyncio.Task[Door]] = {}
+        self._few = asyncio.Semaphore(ASKED_AT_ONCE)
 
     async def door(self, key: str) -> Door:
         """What `key` opens, or Problem 401. An empty key takes the same way as an unknown one."""
@@ -60,7 +62,7 @@ class Keys:
 
     async def _ask(self, key_hash: str) -> Door:
         try:
-            async with self._database.look() as tx:
+            async with self._few, self._database.look() as tx:
                 row = await directory.service_by_key_hash(tx, key_hash)
         finally:
             del self._asked[key_hash]

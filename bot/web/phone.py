@@ -90,7 +90,7 @@ class Phone:
     async def _called(self, delivery_id: int | None) -> tuple[IncidentView, Person] | None:
         if delivery_id is None:
             return None
-        async with self._parts.database.snapshot() as tx:
+        async with self._parts.database.look() as tx:
             found = await deliveries.read(tx, [delivery_id])
         delivery = found.get(delivery_id)
         if delivery is None or delivery.incident_id is None or delivery.person_id is None:

@@ -5,8 +5,8 @@ Fenced by the attempt number: whoever lost the lease changes nothing. Sends noth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -56,6 +56,7 @@ class Recorded:
     verdict: Verdict
     incident: Incident | None
     at: datetime
+    first: bool = False  # the first page of its incident that was sent
 
     @property
     def too_late(self) -> bool:
@@ -87,9 +88,7 @@ class Recorded:
     @property
     def waited(self) -> timedelta | None:
         """From the incident's opening to this page, if it is the first."""
-        incident = self.incident
-        first = self.sent and self.about and incident is not None and incident.last_paged_at is None
-        return self.at - incident.opened_at if first and incident is not None else None
+        return self.at - self.incident.opened_at if self.first and self.incident is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ async def record_all(
         for one in ended
         if one.delivery.incident_id not in left
     ]
-    recorded = await _fenced(tx, judged)
+    recorded = list(_with_firsts(await _fenced(tx, judged)))
     await attempts.record(tx, ORG, [_row(one) for one in recorded], now)
     await _sent(tx, recorded, now)
     await pull_next_rules(tx, [one.ended.delivery for one in recorded if one.verdict.next_rule], now)
@@ -134,6 +133,18 @@ async def _fenced(tx: Tx, judged: Sequence[Recorded]) -> list[Recorded]:
     # Why first: the effects below happen once per attempt, however late a stalled worker wakes.
     ends = [leases.End(one.ended.begun.timer, one.verdict.again_at) for one in judged]
     return [one for one, held in zip(judged, await leases.end(tx, ends), strict=True) if held]
+
+
+def _with_firsts(recorded: Iterable[Recorded]) -> Iterator[Recorded]:
+    """Of each incident that nobody was paged for before, the first that was sent is the first page."""
+    paged: set[int] = set()
+    for one in recorded:
+        if one.sent is None or one.incident is None or one.about is None:
+            yield one
+            continue
+        first = one.incident.last_paged_at is None and one.about not in paged
+        paged.add(one.about)
+        yield replace(one, first=first)
 
 
 def _row(one: Recorded) -> Record:

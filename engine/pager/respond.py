@@ -83,7 +83,7 @@ class Responder:
 
     async def find(self, number: int) -> int | None:
         """The id of the incident with this #."""
-        async with self._database.snapshot() as tx:
+        async with self._database.look() as tx:
             return await incidents.id_of(tx, ORG, number)
 
     async def acknowledge(self, incident_id: int, actor: Actor) -> Answer:

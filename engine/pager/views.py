@@ -10,7 +10,7 @@ from engine.store import deliveries, incidents, journal, views
 
 
 class Views:
-    """Each call is one read-only transaction, which waits for no writer."""
+    """Reads that wait for no writer. What answers and cards need waits for no long list either."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -19,11 +19,11 @@ class Views:
         return next(iter(await self.incidents([incident_id])), None)
 
     async def incidents(self, ids: Sequence[int]) -> Sequence[IncidentView]:
-        async with self._database.snapshot() as tx:
+        async with self._database.look() as tx:
             return await views.by_ids(tx, ORG, ids)
 
     async def by_number(self, number: int) -> IncidentView | None:
-        async with self._database.snapshot() as tx:
+        async with self._database.look() as tx:
             found = await incidents.id_of(tx, ORG, number)
             return None if found is None else next(iter(await views.by_ids(tx, ORG, [found])), None)
 
@@ -48,6 +48,6 @@ class Views:
 
     async def open_texted_to(self, address_hash: str) -> Sequence[IncidentView]:
         """Open incidents that were sent by SMS to the number with this keyed hash, newest first."""
-        async with self._database.snapshot() as tx:
+        async with self._database.look() as tx:
             ids = await deliveries.incidents_texted_to(tx, ORG, address_hash)
             return await views.by_ids(tx, ORG, ids)

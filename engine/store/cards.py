@@ -38,6 +38,18 @@ async def read(tx: Tx, card_ids: Sequence[int]) -> list[Card]:
     return [_card(row) for row in rows]
 
 
+_LOCK = (
+    sa.select(cards.c.id)
+    .where(any_of(cards.c.id, given_list("ids", cards.c.id)))
+    .order_by(cards.c.id)
+    .with_for_update(key_share=True)
+)
+
+
+async def lock(tx: Tx, card_ids: Sequence[int]) -> None:
+    await tx.execute(_LOCK, {"ids": card_ids})
+
+
 _OF_INCIDENTS = (
     sa.select(*COLUMNS)
     .where(

@@ -204,6 +204,14 @@ async def test_outcomes_of_every_kind_share_a_batch(pager: Pager) -> None:
     }
 
 
+async def test_the_first_page_of_an_incident_is_one_however_many_are_sent_at_once(pager: Pager) -> None:
+    """Both people of a level are told in one batch: the time to the first page is measured once."""
+    batch = await begun(pager)
+    done = await write(pager, [ended(one) for one in batch])
+    waits = [one.waited for one in done.recorded.values() if one.waited is not None]
+    assert waits == [pager.clock.now() - (await pager.incident()).opened_at]
+
+
 async def test_a_batch_costs_the_same_number_of_statements_whatever_is_in_it(pager: Pager) -> None:
     """Thirty outcomes are as few round trips as one."""
     batch = await begun(pager, alerts=16)

@@ -18,7 +18,18 @@ from engine.clock import SystemClock, monotonic
 from engine.db import Database
 from engine.errors import Unavailable
 from engine.horizon import Horizon
-from engine.models import ORG, Body, DeliveryStatus, LaneName, Method, Timer, TimerKind
+from engine.models import (
+    ORG,
+    Actor,
+    Body,
+    DeliveryStatus,
+    IncidentStatus,
+    LaneName,
+    Method,
+    Timer,
+    TimerKind,
+    Via,
+)
 from engine.nudge import Nudge
 from engine.store import timers
 from engine.store.timers import Arming
@@ -318,7 +329,8 @@ async def test_what_nobody_can_take_hides_nothing(
 
 
 async def test_people_who_read_delay_no_page(any_database_url: str, clock: FakeClock) -> None:
-    """Every connection for people's reads is held: an alert is accepted, and somebody is paged for it."""
+    """Every connection for people's reads is held: an alert is accepted, somebody is paged for it, and
+    their answer is taken."""
     pager = await Pager(any_database_url, clock, LADDER).start()
     service_id = await pager.service_id("checkout")
     sms = pager.transports[Method.SMS] = gate(Method.SMS)
@@ -332,6 +344,9 @@ async def test_people_who_read_delay_no_page(any_database_url: str, clock: FakeC
         async with asyncio.timeout(PATIENCE):
             await pager.app.receiver.accept(ORG, service_id, Body("test", (fire(),)))
             await sms.entered.wait()
+            incident_id = await pager.app.responder.find(1)
+            answer = await pager.app.responder.acknowledge(incident_id or 0, Actor("ann", Via.SMS))
+            assert answer.incident.status is IncidentStatus.ACKNOWLEDGED
     await pager.app.worker.stop()
     pager.expect_page("ann", "sms")
     await pager.close()

@@ -6,6 +6,8 @@ import asyncio
 import gzip
 import io
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +17,7 @@ from structlog.testing import capture_logs
 from bot.web import bodies
 from bot.web.problems import CONTENT_TYPE
 from engine.clock import monotonic
+from engine.db import Tx
 from engine.errors import Unavailable
 from engine.models import Action
 from tests.web.conftest import KEY, Client, World
@@ -102,6 +105,26 @@ async def test_unknown_and_revoked_keys_do_the_same_work(world: World, client: C
         for _ in range(2):
             await client.post("/v1/events", data=b"{}", headers={"Authorization": f"Bearer {key}"})
         assert len(asked) == before + 2
+
+
+async def test_a_flood_of_unknown_keys_leaves_connections_to_the_pager(client: Client, world: World) -> None:
+    """Fifty keys at once, each another: never more than two of them hold what pages are read by."""
+    held, most, look = 0, 0, world.database.look
+
+    @asynccontextmanager
+    async def counting() -> AsyncIterator[Tx]:
+        nonlocal held, most
+        held += 1
+        most = max(most, held)
+        async with look() as tx:
+            yield tx
+        held -= 1
+
+    world.database.look = counting  # type: ignore[method-assign,assignment]  # counts and passes on
+    keys = [{"Authorization": f"Bearer mw_key_{n}"} for n in range(50)]
+    posts = (client.post("/v1/events", data=b"{}", headers=key) for key in keys)
+    assert {answer.status for answer in await asyncio.gather(*posts)} == {401}
+    assert most <= 2
 
 
 async def test_a_known_key_is_looked_up_once_and_stops_within_ten_seconds(
