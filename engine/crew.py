@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
@@ -23,7 +23,7 @@ from engine.store.hosts import WORKER
 log = structlog.get_logger(__name__)
 
 MEET_EVERY: Final = timedelta(seconds=5)
-GONE: Final = timedelta(seconds=12)  # not seen for so long: dead, or too busy to take its share
+GONE: Final = timedelta(seconds=7)  # not seen for so long: dead, or too busy to take its share
 FORGOTTEN: Final = timedelta(hours=1)  # its row too, whatever its host's clock says
 
 
@@ -35,6 +35,8 @@ class Crew:
         self._clock = clock
         self._owner = owner
         self._stopping = asyncio.Event()
+        self._living: dict[str, datetime] = {}  # when each was last seen, by its own clock
+        self._left: dict[str, datetime] = {}  # when those were seen who left their share
         self.share = Share()
 
     async def run(self) -> None:
@@ -53,14 +55,28 @@ class Crew:
     async def meet(self) -> Share:
         now = self._clock.now()
 
-        async def unit(tx: Tx) -> list[str]:
+        async def unit(tx: Tx) -> dict[str, datetime]:
             await hosts.see(tx, ORG, self._owner, now, kind=WORKER)
             seen = await hosts.seen(tx, ORG, kind=WORKER)
             if old := [one for one, at in seen.items() if abs(now - at) > FORGOTTEN]:
                 await hosts.forget(tx, ORG, old, kind=WORKER)
-            return sorted(one for one, at in seen.items() if abs(now - at) <= GONE)
+            return {one: at for one, at in seen.items() if abs(now - at) <= GONE}
 
-        living = await self._database.write(unit, rank=Writer.CARD)
+        self._living = await self._database.write(unit, rank=Writer.CARD)
+        return self._count()
+
+    def miss(self, index: int) -> None:
+        """Nobody takes this share, and we are not behind with ours: who has it is gone until seen anew."""
+        missing = self._counted()[index]
+        self._left[missing] = self._living[missing]
+        log.info("crew.missed", worker=missing)
+        self._count()
+
+    def _counted(self) -> list[str]:
+        return sorted(one for one, at in self._living.items() if self._left.get(one) != at)
+
+    def _count(self) -> Share:
+        living = self._counted()
         share = Share(living.index(self._owner), len(living))
         if share != self.share:
             log.info("crew.share", index=share.index, of=share.of)

@@ -18,8 +18,8 @@ from engine.clock import Clock, monotonic
 from engine.crew import Crew
 from engine.db import Database
 from engine.errors import Unavailable
-from engine.known import Known, Share
-from engine.models import LaneName
+from engine.known import PATIENCE, Known, Share
+from engine.models import LaneName, Timer
 from engine.store.due import Place, beginnings, near
 from engine.store.timers import LANE_OF
 
@@ -126,10 +126,21 @@ class Horizon:
         self._forget(places, unread, now + ahead, {timer.id for timer in found})
         for timer in found:
             self.lanes[LANE_OF[timer.kind]].learn(timer, now)
+        self._miss(found, now)
         for known in self.lanes.values():
             if known.next_due is not None:
                 known.woken.set()
         return unread
+
+    def _miss(self, found: Sequence[Timer], now: datetime) -> None:
+        """Timers that were left by whoever has their share: from now on it is shared among the others."""
+        if self.crew is None or any(known.is_behind(now) for known in self.lanes.values()):
+            return
+        share = self.crew.share
+        left = next((one for one in found if not share.has(one.id) and one.due_at + PATIENCE <= now), None)
+        if left is not None:
+            self.crew.miss(share.index_of(left.id))
+            self.look_soon()  # all that we left to them is ours
 
     def _forget(
         self, places: Sequence[Place], unread: Sequence[Place], until: datetime, found: set[int]

@@ -17,7 +17,7 @@ from engine.models import Rank, Timer
 from engine.schema import EPOCH
 
 PATIENCE: Final = timedelta(milliseconds=100)  # so long a timer is left to the worker whose share it is
-FAIR: Final = timedelta(seconds=1)  # overdue, and it is worked in line with our own
+FAIR: Final = timedelta(milliseconds=500)  # overdue, and it is worked in line with our own
 
 Spot = tuple[datetime, int]  # somewhere in the queue of a rank
 
@@ -30,8 +30,12 @@ class Share:
     of: int = 1
 
     def has(self, timer_id: int) -> bool:
+        return self.of <= 1 or self.index_of(timer_id) == self.index
+
+    def index_of(self, timer_id: int) -> int:
+        """Whose share it is."""
         # Why not the remainder alone: an incident makes its rows in step, so every second id may be a card.
-        return self.of <= 1 or (timer_id * 0x9E3779B1 >> 16) % self.of == self.index
+        return (timer_id * 0x9E3779B1 >> 16) % self.of
 
 
 class Known:
@@ -73,6 +77,10 @@ class Known:
         ]
         for one in gone:
             del self._timers[one]
+
+    def is_behind(self, now: datetime) -> bool:
+        """Is one of our own late, too? Then so may others be, and alive."""
+        return any(self.share.has(one.id) and one.due_at + PATIENCE <= now for one in self._timers.values())
 
     def take(self, now: datetime, room: int) -> list[Timer]:
         """What is due, by rank and then the oldest first; it is in hand until it is `put_down`."""

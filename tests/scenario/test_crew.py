@@ -75,9 +75,9 @@ def hand(database: Database, clock: FakeClock, tally: Tally, crew: Crew) -> Work
 async def nothing_flies() -> None: ...
 
 
-async def arm(database: Database, count: int) -> set[int]:
-    """All due in a second; returns which they are."""
-    armings = [Arming(TimerKind.ESCALATE, n, START + SECOND) for n in range(1, count + 1)]
+async def arm(database: Database, count: int, after: timedelta = SECOND) -> set[int]:
+    """All due so long after the start; returns which they are."""
+    armings = [Arming(TimerKind.ESCALATE, n, START + after) for n in range(1, count + 1)]
     await database.write(lambda tx: timers.arm(tx, ORG, armings))
     async with database.snapshot() as tx:
         armed = await timers.of_subjects(tx, ORG, [TimerKind.ESCALATE], range(1, count + 1))
@@ -110,6 +110,18 @@ async def test_each_knows_how_many_there_are_and_which_it_is(crew: list[Crew], c
     clock.move_to(clock.now() + GONE / 2 + SECOND)
     assert (await crew[0].meet(), await crew[2].meet()) == (Share(0, 2), Share(1, 2))
     assert await crew[1].meet() == Share(1, 3)
+
+
+async def test_who_leaves_their_share_is_gone_until_seen_anew(crew: list[Crew], clock: FakeClock) -> None:
+    """The others share what is left of a worker that takes nothing; its next count makes it one of them."""
+    for one in crew + crew:
+        await one.meet()
+    crew[0].miss(1)
+    assert crew[0].share == Share(0, 2)
+    assert await crew[0].meet() == Share(0, 2)
+    clock.move(seconds=1)
+    await crew[1].meet()
+    assert await crew[0].meet() == Share(0, 3)
 
 
 async def test_who_leaves_is_missed_at_once_and_who_died_leaves_no_row(
@@ -149,8 +161,8 @@ async def test_two_workers_share_a_thousand_timers(postgresql_url: str, clock: F
 
 
 async def test_the_share_of_a_dead_worker_is_late_by_a_moment(database: Database, clock: FakeClock) -> None:
-    """It was killed after it had been counted: its timers wait for two moments of patience, not for a lease
-    and not until it is forgotten."""
+    """It was killed after it had been counted: the first of its timers wait for two moments of patience, not
+    for a lease and not until it is forgotten; those that are due later wait for nothing."""
     crews = [Crew(database, clock, name) for name in "ab"]
     for one in crews:
         await one.meet()
@@ -167,8 +179,27 @@ async def test_the_share_of_a_dead_worker_is_late_by_a_moment(database: Database
         clock.move_to(clock.now() + 2 * PATIENCE)
         alive.wake()
         await tally.until(100)
-    assert {*tally.worked} == every
-    assert tally.tried == 100
+        assert crews[0].share == Share(0, 1)
+        later = await arm(database, 100, SECOND + clock.now() - START)
+        clock.move(seconds=1)
+        alive.wake()
+        await tally.until(200)
+    assert {*tally.worked} == every | later
+    assert tally.tried == 200
+
+
+async def test_who_is_behind_misses_nobody(database: Database, clock: FakeClock) -> None:
+    """In a backlog of everybody's the others are late, and not gone."""
+    crews = [Crew(database, clock, name) for name in "ab"]
+    for one in crews + crews:
+        await one.meet()
+    await arm(database, 100)
+    clock.move(seconds=3)
+    horizon = Horizon(database, clock, crews[0])
+    horizon.lane(LaneName.FATE)
+    await horizon._look()
+    await horizon._read_anew(SECOND)
+    assert crews[0].share == Share(0, 2)
 
 
 async def test_who_works_no_timers_is_not_counted(postgresql_url: str, clock: FakeClock) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
@@ -11,7 +12,7 @@ import sqlalchemy as sa
 
 from engine.clock import SystemClock
 from engine.crew import Crew
-from engine.db import Database, Tx, any_of
+from engine.db import Database, Tx, any_of, given, given_list
 from engine.horizon import Horizon
 from engine.migrate import upgrade
 from engine.models import ORG, LaneName, Timer, TimerKind
@@ -23,6 +24,17 @@ from engine.worker import Lane, Worker
 from tests.bench.peers.peer import Due, chunks
 
 effects = sa.table("effects", sa.column("id", sa.BigInteger))
+_MINE = (
+    sa.select(table.c.id)
+    .where(any_of(table.c.id, given_list("ids", table.c.id)), table.c.due_at <= given("now", table.c.due_at))
+    .order_by(table.c.id)
+    .with_for_update(skip_locked=True)
+    .cte("mine")
+)
+_GONE = (
+    sa.delete(table).where(table.c.id.in_(sa.select(_MINE.c.id))).returning(table.c.subject_id).cte("gone")
+)
+_WORK = sa.insert(effects).from_select(["id"], sa.select(_GONE.c.subject_id))
 
 
 class Effect:
@@ -37,21 +49,7 @@ class Effect:
         now = self._clock.now()
 
         async def unit(tx: Tx) -> int:
-            mine = (
-                sa.select(table.c.id)
-                .where(any_of(table.c.id, ids), table.c.due_at <= now)
-                .order_by(table.c.id)
-                .with_for_update(skip_locked=True)
-                .cte("mine")
-            )
-            gone = (
-                sa.delete(table)
-                .where(table.c.id.in_(sa.select(mine.c.id)))
-                .returning(table.c.subject_id)
-                .cte("gone")
-            )
-            done = await tx.execute(sa.insert(effects).from_select(["id"], sa.select(gone.c.subject_id)))
-            return done.rowcount
+            return (await tx.execute(_WORK, {"ids": ids, "now": now})).rowcount
 
         return await self._database.write(unit)
 
@@ -101,8 +99,11 @@ class Midwatch:
         nudge.subscribe(worker.wake)
         await nudge.start()
         await worker.start()
+        stop = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
         ready()
-        await asyncio.Event().wait()
+        await stop.wait()
+        await worker.stop()
 
 
 async def nothing_flies() -> None: ...

@@ -1,5 +1,5 @@
 """Workers as processes of their own, forked from one that has loaded everything: a restart takes
-milliseconds, not the second of its imports. They end by kill -9 only."""
+milliseconds, not the second of its imports."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bot.collector import calm_the_collector
 from tests.bench.peers.peer import load
 
 READY_WITHIN_S: Final = 20.0
+ENDED_WITHIN_S: Final = 5.0
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 
 
@@ -53,6 +54,11 @@ class Worker:
         self._here.recv()
         return self
 
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.join(ENDED_WITHIN_S)
+        self.kill()
+
     def kill(self) -> None:
         self._process.kill()
         self._process.join()
@@ -61,7 +67,7 @@ class Worker:
 
 @asynccontextmanager
 async def workers(name: str, url: str, count: int) -> AsyncIterator[list[Worker]]:
-    """So many of them; whoever is in the list at the end is killed."""
+    """So many of them; whoever is in the list at the end is stopped, as an init system would."""
     running = [Worker(name, url) for _ in range(count)]
     try:
         for worker in running:
@@ -69,4 +75,4 @@ async def workers(name: str, url: str, count: int) -> AsyncIterator[list[Worker]
         yield running
     finally:
         for worker in running:
-            worker.kill()
+            worker.stop()
