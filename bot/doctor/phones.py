@@ -26,7 +26,8 @@ async def examine(settings: Settings) -> Sequence[Finding]:
     sid, token = settings.twilio_account_sid, settings.twilio_auth_token
     if sid is None or token is None:
         advice = "Set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_FROM."
-        return [warning(ABOUT, "not set up: nobody is paged while Slack is down", advice)]
+        alone = ": nobody is paged while Slack is down" if settings.slack_bot_token else ""
+        return [warning(ABOUT, f"not set up{alone}", advice)]
     try:
         status, kind = await _account(settings, sid, token.get_secret_value())
     except TwilioRefused as refused:

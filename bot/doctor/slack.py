@@ -28,7 +28,8 @@ SKEW_BAD: Final = timedelta(seconds=60)  # Slack's signatures are valid for five
 async def examine(settings: Settings, clock: Clock) -> Sequence[Finding]:
     if settings.slack_bot_token is None:
         advice = "Create the app from manifest.yaml, then set SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
-        return [warning(ABOUT, "not set up: people are paged by phone only", advice)]
+        else_by_phone = ": people are paged by phone only" if settings.twilio_from else ""
+        return [warning(ABOUT, f"not set up{else_by_phone}", advice)]
     bot = await _bot(settings, clock, settings.slack_bot_token.get_secret_value())
     if settings.slack_app_token is None:
         return [*bot, _http_mode(settings)]

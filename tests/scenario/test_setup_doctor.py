@@ -205,6 +205,8 @@ async def test_without_a_way_out_nothing_is_said_to_reach_anybody(store: Databas
     texts = " | ".join(finding.text for finding in found)
     assert "reaches somebody" not in texts
     assert "somebody is paged" not in texts
+    assert "paged by phone only" not in texts
+    assert "while Slack is down" not in texts
 
 
 async def test_an_outage_is_said_once_and_in_words(store: Database, setup: Setup) -> None:
