@@ -25,6 +25,7 @@ MONTH_S: Final = 30 * 86_400
 BATCH: Final = 2_000
 PATIENCE_S: Final = 8.0  # after the last due time, for those that keep up
 ROUNDS: Final = 4
+AFTER_KILLS_S: Final = 10.0  # who was killed is counted for some seconds by those that count each other
 SETTLED_S: Final = 3.0  # after its start a worker has no more to set up
 STATEMENT: Final = re.compile(rb"LOG:  (?:statement|execute [^:]*): (?!BEGIN|COMMIT|ROLLBACK)")
 LEAD_S: Final = 2.0  # between the last arming and the first due time
@@ -115,6 +116,7 @@ class Measure:
         for kills in (self._size.kills, self._size.ours if self._name == "midwatch" else 0):
             if kills:
                 self.answers.killed[kills] = await self._kill(kills)
+        await asyncio.sleep(AFTER_KILLS_S)
         # Last: who cannot keep up with a rate leaves timers behind, and is not asked for a higher one.
         for rate in self._size.rates:
             fired = self.answers.fired[rate] = await self._fire(rate, 1)
