@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
@@ -14,6 +15,7 @@ import pytest
 import structlog
 
 from bot.__main__ import COMMANDS, _run
+from tests.servers import database_url, new_database
 
 DEMO = Path(__file__).parents[2] / "bot" / "demo.yaml"
 
@@ -231,6 +233,32 @@ def test_a_database_that_is_away_is_one_sentence(
         "The database cannot be used: nobody listens at its address. "
         "See MIDWATCH_DATABASE_URL, or run: midwatch doctor"
     )
+
+
+def test_a_database_that_is_not_there_is_told_by_each_command(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, postgresql_server: str
+) -> None:
+    """PostgreSQL that answers and has no such database: the reason, the setting, and no name of a class."""
+    monkeypatch.setenv("MIDWATCH_DATABASE_URL", database_url(postgresql_server, "nobody_made_it"))
+    monkeypatch.setenv("MIDWATCH_SECRET_KEY", "0123456789abcdef")
+    for command in (["migrate"], ["migrate", "--check"], ["run"], ["apply", str(DEMO), "--dry-run"]):
+        terminal(*command)
+        assert terminal.code == 1
+        assert "The database cannot be used: there is no database of that name." in terminal.errors, command
+    assert "database: cannot be used: there is no database of that name\n" in terminal("doctor")
+    assert terminal.errors == ""
+
+
+def test_a_dry_run_makes_no_tables(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, postgresql_server: str
+) -> None:
+    """An empty PostgreSQL is as empty after it, and no key is asked for."""
+    name = asyncio.run(new_database(postgresql_server))
+    monkeypatch.setenv("MIDWATCH_DATABASE_URL", database_url(postgresql_server, name))
+    assert "+ service checkout" in terminal("apply", str(DEMO), "--dry-run")
+    assert terminal.errors.startswith("The database has no tables yet, and a dry run makes none")
+    terminal("migrate", "--check")
+    assert terminal.code == 1
 
 
 def test_the_doctor_writes_its_report_and_nothing_else(
