@@ -88,5 +88,9 @@ class Crew:
 
     async def leave(self) -> None:
         """After the last count of ours: the others take our share from their next one on."""
-        with contextlib.suppress(Unavailable):  # then they miss us a little later
+        try:
             await self._database.write(lambda tx: hosts.forget(tx, ORG, [self._owner], kind=WORKER))
+        except Unavailable:  # then they miss us a little later
+            pass
+        except Exception:  # whoever stops has messages in flight to record yet
+            log.exception("crew.failed")
