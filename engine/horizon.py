@@ -126,15 +126,17 @@ class Horizon:
         self._forget(places, unread, now + ahead, {timer.id for timer in found})
         for timer in found:
             self.lanes[LANE_OF[timer.kind]].learn(timer, now)
-        self._miss(found, now)
+        self._miss(found, unread, now)
         for known in self.lanes.values():
             if known.next_due is not None:
                 known.woken.set()
         return unread
 
-    def _miss(self, found: Sequence[Timer], now: datetime) -> None:
+    def _miss(self, found: Sequence[Timer], unread: Sequence[Place], now: datetime) -> None:
         """Timers that were left by whoever has their share: from now on it is shared among the others."""
-        if self.crew is None or any(known.is_behind(now) for known in self.lanes.values()):
+        if self.crew is None or any(place.due_at + PATIENCE <= now for place in unread):
+            return
+        if any(known.is_behind(now) for known in self.lanes.values()):
             return
         share = self.crew.share
         left = next((one for one in found if not share.has(one.id) and one.due_at + PATIENCE <= now), None)

@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final
 
 from engine.models import Rank, Timer
@@ -46,7 +47,7 @@ class Known:
         self.share = Share()
         self._heap: list[tuple[datetime, int, int]] = []  # when, which, in which revision
         self._timers: dict[int, Timer] = {}
-        self._in_hand: dict[int, int] = {}  # revisions of what is being worked
+        self._in_hand: dict[int, Timer] = {}  # what is being worked
         self._worked: dict[int, int] = {}  # since the present look began: it may have seen them still
         self._doubts: set[datetime] = set()  # when to see whether others have worked theirs
 
@@ -60,7 +61,8 @@ class Known:
             self._doubts.add(_rounded_up(timer.due_at + PATIENCE))
             return
         known = self._timers.get(timer.id)
-        seen = (known.rev if known else None, self._in_hand.get(timer.id), self._worked.get(timer.id))
+        in_hand = self._in_hand.get(timer.id)
+        seen = (known.rev if known else None, in_hand.rev if in_hand else None, self._worked.get(timer.id))
         if timer.rev not in seen:
             self._know(timer)
 
@@ -80,7 +82,8 @@ class Known:
 
     def is_behind(self, now: datetime) -> bool:
         """Is one of our own late, too? Then so may others be, and alive."""
-        return any(self.share.has(one.id) and one.due_at + PATIENCE <= now for one in self._timers.values())
+        ours = (one for one in chain(self._timers.values(), self._in_hand.values()) if self.share.has(one.id))
+        return any(one.due_at + PATIENCE <= now for one in ours)
 
     def take(self, now: datetime, room: int) -> list[Timer]:
         """What is due, by rank and then the oldest first; it is in hand until it is `put_down`."""
@@ -94,7 +97,7 @@ class Known:
             key=lambda timer: (timer.rank, timer.due_at, timer.id),
         )
         taken = turn[:room]
-        self._in_hand |= {timer.id: timer.rev for timer in taken}
+        self._in_hand |= {timer.id: timer for timer in taken}
         chosen = {timer.id for timer in taken}
         for timer in due:
             if timer.id not in chosen:

@@ -105,6 +105,20 @@ def theirs(share: Share, count: int = 1) -> list[int]:
     return [one for one in range(1, 100) if not share.has(one)][:count]
 
 
+def test_who_works_what_is_late_is_behind() -> None:
+    """Late timers of ours count until they are worked, in hand too; those of others do not count."""
+    made = known(timer(1))
+    late = START + PATIENCE
+    assert (made.is_behind(START), made.is_behind(late)) == (False, True)
+    taken = made.take(late, 10)
+    assert made.is_behind(late)
+    made.put_down(taken)
+    assert not made.is_behind(late)
+    made.learn(timer(1, rev=2), late)
+    made.share = Share(1 - Share(0, 2).index_of(1), 2)
+    assert not made.is_behind(late)
+
+
 def test_shares_leave_out_nothing_and_overlap_nowhere() -> None:
     """Each timer is of one share, also when ids come in steps, and shares are alike in size."""
     for of in (1, 2, 3, 4):
