@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from engine import schema
-from engine.db import Database, Tx
+from engine.db import Database, Tx, any_of, given, given_list
 from engine.models import ORG, Outcome, Page, Timer, TimerKind
 from engine.notify import begin, death, pipeline, record, transport
 from engine.notify.record import Recorded
@@ -198,14 +199,18 @@ async def test_a_claim_that_does_not_restate_its_predicate_is_caught(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Matched by id alone, one timer is worked by two workers at once (I8, F-33)."""
-    claim = timers.claim
-
-    async def claim_by_id(tx: Tx, *arguments: Any) -> list[Timer]:
-        with pytest.MonkeyPatch.context() as mistake:
-            mistake.setattr(timers, "_free", lambda now: schema.timers.c.id > 0)
-            return await claim(tx, *arguments)
-
-    monkeypatch.setattr(timers, "claim", claim_by_id)
+    table = schema.timers
+    by_id = (
+        sa.update(table)
+        .where(any_of(table.c.id, given_list("ids", table.c.id)))
+        .values(
+            lease_until=given("new_lease", table.c.lease_until),
+            lease_owner=given("new_owner", table.c.lease_owner),
+            attempt=table.c.attempt + 1,
+        )
+        .returning(*timers.COLUMNS)
+    )
+    monkeypatch.setattr(timers, "_CLAIM", by_id)
     assert "I8" in await broken_by(stage, Kind.RIVAL, "read SELECT deliveries.id")
 
 
