@@ -28,8 +28,8 @@ check: $(VENV)/.check  ## what CI decides by: format, lint, types, imports, ever
 bench: $(VENV)/.peers  ## every promised figure beside the machine's limits and other projects' (BENCH="timers peers")
 	@$(BIN)/python -m tests.bench $(BENCH)
 
-sweep: $(VENV)/.test  ## kill the pager at every single step (slow)
-	@MIDWATCH_SWEEP=full $(BIN)/python -m pytest -q -n auto tests/crash
+sweep: $(VENV)/.test  ## kill the pager at every single step, and race every move against every other (slow)
+	@MIDWATCH_SWEEP=full $(BIN)/python -m pytest -q -n auto tests/crash tests/scenario/test_interleavings_races.py
 
 soak: $(VENV)/.test  ## ten minutes of kill -9 and failing providers on each database (SECONDS=60, SOAK="--on sqlite")
 	@$(BIN)/python -m tests.soak --seconds $(SECONDS_OF_SOAK) $(SOAK)
