@@ -155,13 +155,28 @@ def _sent_twice(rows: Rows, provider: Provider, report: Report) -> Iterator[str]
             reasons[of[row.delivery_id]] += 1
     for one in provider.ledger:
         reasons[one.incident, one.method] += one.mood in AMBIGUOUS
+    meant = _meant(rows, numbers)
     taken = Counter(one.key for one in provider.ledger if one.taken)
     for (incident, to, method), times in taken.items():
-        report.twice += times - 1
-        if times - 1 > reasons[incident, method]:
+        again = max(0, times - 1 - meant[incident, method])
+        report.twice += again
+        if again > reasons[incident, method]:
             yield f"#{incident} was sent {times} times by {method} to …{to[-4:]} without a reason"
     if report.twice > report.ambiguous + report.unknown:
         yield f"{report.twice} were sent twice"
+
+
+def _meant(rows: Rows, numbers: dict[int, int]) -> Counter[tuple[int, str]]:
+    """How many messages went to somebody who had one before: they are on a level, and the fallback too."""
+    told = Counter(
+        (numbers[row.incident_id], row.method, row.person_id)
+        for row in rows.deliveries
+        if row.incident_id and row.attempts
+    )
+    meant: Counter[tuple[int, str]] = Counter()
+    for (incident, method, _), times in told.items():
+        meant[incident, method] += times - 1
+    return meant
 
 
 def _paged(rows: Rows, senders: Senders, provider: Provider, fleet: Fleet, report: Report) -> Iterator[str]:
