@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-CAP = 8  # turns a rank may take while a lower one waits
+CAP = 8  # turns that others may take before a rank that waits
 
 
 class Turnstile:
-    """One holder at a time. Rank 0 goes first, but after CAP turns the next rank has one."""
+    """One holder at a time. Rank 0 goes first, but whichever rank was passed over CAP times has a turn."""
 
     def __init__(self, ranks: int) -> None:
         self._waiting: list[deque[asyncio.Future[None]]] = [deque() for _ in range(ranks)]
-        self._taken = [0] * ranks  # turns since a lower rank last had one
+        self._passed_over = [0] * ranks  # since it last had a turn, or began to wait
         self._held = False
 
     @asynccontextmanager
@@ -53,8 +53,10 @@ class Turnstile:
         waiting = [rank for rank, queue in enumerate(self._waiting) if queue]
         if not waiting:
             return None
-        chosen = next((rank for rank in waiting[:-1] if self._taken[rank] < CAP), waiting[-1])
-        self._taken[chosen] += 1
-        for higher in range(chosen):
-            self._taken[higher] = 0
+        # Why not CAP turns of each rank for one of the next: the fourth would have one turn of five hundred.
+        most = max(waiting, key=lambda rank: self._passed_over[rank])
+        chosen = most if self._passed_over[most] >= CAP else waiting[0]
+        for rank in waiting:
+            self._passed_over[rank] += 1
+        self._passed_over[chosen] = 0
         return self._waiting[chosen].popleft()

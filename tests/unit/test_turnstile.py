@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 
 from engine.turnstile import CAP, Turnstile
 
@@ -32,6 +33,14 @@ async def test_no_rank_starves() -> None:
     """After a number of turns of the more urgent ranks, the next one has one."""
     passed = await order(Turnstile(2), [0] * (3 * CAP) + [1] * 2)
     assert passed == [0] * CAP + [1] + [0] * CAP + [1] + [0] * CAP
+
+
+async def test_the_last_of_many_ranks_does_not_wait_for_all_between() -> None:
+    """While answers, pages and results always wait, alerts are still stored: one turn of ten or so."""
+    passed = await order(Turnstile(4), [0] * 40 + [1] * 40 + [2] * 40 + [3] * 4)
+    turns = [at for at, rank in enumerate(passed) if rank == 3]
+    assert turns[0] <= CAP + 3
+    assert max(later - earlier for earlier, later in pairwise(turns)) <= CAP + 3
 
 
 async def test_one_holds_it_at_a_time() -> None:
