@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Self, TypeVar
@@ -32,6 +33,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import TypeDecorator
 
 from engine.errors import Unavailable
+from engine.sqlite import connect
 from engine.turnstile import Turnstile
 
 log = structlog.get_logger(__name__)
@@ -213,18 +215,25 @@ def _sqlite_engines(url: str) -> Engines:
     if not path or path == ":memory:":
         raise ValueError("an in-memory SQLite database would forget every alert: name a file")
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    writer = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=SQLITE_BUSY.total_seconds())
-    reader, looker = (create_async_engine(url, **pool) for pool in (PEOPLE, PAGER))
-    _set_up_sqlite(writer, "BEGIN IMMEDIATE", query_only=False)
+    alone = {"pool_size": 1, "max_overflow": 0, "pool_timeout": SQLITE_BUSY.total_seconds()}
+    writer, reader, looker = (
+        create_async_engine(url, async_creator=partial(connect, path), **pool)
+        for pool in (alone, PEOPLE, PAGER)
+    )
+    # Why BEGIN IMMEDIATE: a deferred transaction that reads and then writes fails at once when
+    # another writes (the busy timeout is not asked), and the driver's default loses updates.
+    _begin_with(writer, "BEGIN IMMEDIATE")
+    _begin_with(reader, "BEGIN")  # and a look has none: see _postgresql_engines
+    _set_up_sqlite(writer, query_only=False)
     for engine in (reader, looker):
-        _set_up_sqlite(engine, "BEGIN", query_only=True)
+        _set_up_sqlite(engine, query_only=True)
     return writer, reader, looker
 
 
-def _set_up_sqlite(engine: AsyncEngine, begin: str, *, query_only: bool) -> None:
+def _set_up_sqlite(engine: AsyncEngine, *, query_only: bool) -> None:
     @event.listens_for(engine.sync_engine, "connect")
     def connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves, below
+        connection.isolation_level = None  # we say BEGIN ourselves: _begin_with
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={SQLITE_BUSY // timedelta(milliseconds=1)}")
         cursor.execute("PRAGMA journal_mode=WAL")
@@ -234,11 +243,11 @@ def _set_up_sqlite(engine: AsyncEngine, begin: str, *, query_only: bool) -> None
         cursor.execute(f"PRAGMA query_only={'ON' if query_only else 'OFF'}")
         cursor.close()
 
-    # Why BEGIN IMMEDIATE: a deferred transaction that reads and then writes fails at once when
-    # another writes (the busy timeout is not asked), and the driver's default loses updates.
+
+def _begin_with(engine: AsyncEngine, words: str) -> None:
     @event.listens_for(engine.sync_engine, "begin")
-    def do_begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(begin)
+    def begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(words)
 
 
 def _postgresql_engines(url: str, pool_size: int) -> Engines:

@@ -109,27 +109,27 @@ class Api:
         self, caller: TokenRow, *, path: IncidentPath, body: Act | None = None
     ) -> Reply[Acted]:
         """Acknowledge an incident: nobody is paged for it any more."""
-        view = await self._view(caller, path.id)
-        return _acted(await self._parts.responder.acknowledge(view.id, await self._actor(caller, body)))
+        one = await self._known(caller, path.id)
+        return _acted(await self._parts.responder.acknowledge(one, await self._actor(caller, body)))
 
     async def resolve_incident(
         self, caller: TokenRow, *, path: IncidentPath, body: Act | None = None
     ) -> Reply[Acted]:
         """Resolve an incident."""
-        view = await self._view(caller, path.id)
-        return _acted(await self._parts.responder.resolve(view.id, await self._actor(caller, body)))
+        one = await self._known(caller, path.id)
+        return _acted(await self._parts.responder.resolve(one, await self._actor(caller, body)))
 
     async def merge_incident(self, caller: TokenRow, *, path: IncidentPath, body: MergeInto) -> Reply[Acted]:
         """Merge an incident into another: it is over, and its alerts go on there."""
-        view, other = await self._view(caller, path.id), await self._view(caller, body.into)
-        return _acted(await self._parts.responder.merge(view.id, await self._actor(caller, body), other.id))
+        one, other = await self._known(caller, path.id), await self._known(caller, body.into)
+        return _acted(await self._parts.responder.merge(one, await self._actor(caller, body), other))
 
     async def unmerge_incident(
         self, caller: TokenRow, *, path: IncidentPath, body: Act | None = None
     ) -> Reply[Acted]:
         """Take a merged incident out again: it is open, and people are paged for it anew."""
-        view = await self._view(caller, path.id)
-        return _acted(await self._parts.responder.unmerge(view.id, await self._actor(caller, body)))
+        one = await self._known(caller, path.id)
+        return _acted(await self._parts.responder.unmerge(one, await self._actor(caller, body)))
 
     async def list_on_call(self, caller: TokenRow, *, query: OnCallQuery) -> Reply[OnCalls]:
         """Who is on call, on every schedule."""
@@ -149,6 +149,12 @@ class Api:
         if view is None or view.org_id != caller.org_id:
             raise NotFound("There is no such incident.")
         return view
+
+    async def _known(self, caller: TokenRow, incident_id: int) -> int:
+        """The id of one that is there: what an answer needs of it before it is given."""
+        if not await self._parts.views.is_there(caller.org_id, incident_id):
+            raise NotFound("There is no such incident.")
+        return incident_id
 
     async def _actor(self, caller: TokenRow, act: Act | None) -> Actor:
         """For whom this is done: a person's token acts for that person, others for whom they name."""

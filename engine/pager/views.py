@@ -22,6 +22,10 @@ class Views:
         async with self._database.look() as tx:
             return await views.by_ids(tx, ORG, ids)
 
+    async def is_there(self, org_id: int, incident_id: int) -> bool:
+        async with self._database.look() as tx:
+            return await incidents.is_there(tx, org_id, incident_id)
+
     async def by_number(self, number: int) -> IncidentView | None:
         async with self._database.look() as tx:
             found = await incidents.id_of(tx, ORG, number)

@@ -177,6 +177,16 @@ async def lock_shared(tx: Tx, ids: Sequence[int], *, skip_locked: bool = False) 
     return {one.id: one for one in map(_incident, rows.mappings())}
 
 
+_IS_THERE = sa.select(incidents.c.id).where(
+    incidents.c.id == given("one", incidents.c.id),
+    incidents.c.org_id == given("org", incidents.c.org_id),
+)
+
+
+async def is_there(tx: Tx, org_id: int, incident_id: int) -> bool:
+    return await tx.scalar(_IS_THERE, {"one": incident_id, "org": org_id}) is not None
+
+
 _ID_OF = sa.select(incidents.c.id).where(
     incidents.c.org_id == given("org", incidents.c.org_id),
     incidents.c.number == given("of_number", incidents.c.number),

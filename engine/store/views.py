@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -54,9 +53,26 @@ _merged_number = (
     .correlate(incidents)
     .scalar_subquery()
 )
+_event_count = (
+    sa.select(sa.func.sum(alerts.c.event_count))
+    .where(alerts.c.org_id == incidents.c.org_id, alerts.c.incident_id == incidents.c.id)
+    .scalar_subquery()
+)
+_next_step = (
+    sa.select(sa.func.min(timers.c.due_at))
+    .where(
+        timers.c.org_id == incidents.c.org_id,
+        timers.c.kind.in_([kind.value for kind in FATE_KINDS]),
+        timers.c.subject_id == incidents.c.id,
+    )
+    .scalar_subquery()
+)
+# Why so much in one statement: each of its own costs more than what it finds.
 _INCIDENTS = sa.select(
     incidents,
     _merged_number.label("merged_number"),
+    _event_count.label("event_count"),
+    _next_step.label("next_step_at"),
     services.c.name.label("service_name"),
     services.c.channel.label("service_channel"),
     _policy_name.label("policy_name"),
@@ -92,24 +108,14 @@ async def _views(tx: Tx, org_id: int, rows: Sequence[RowMapping]) -> list[Incide
         return []
     these = {"org": org_id, "ids": ids}
     newest_alerts = await _newest_alerts(tx, these)
-    counted = await _event_counts(tx, these)
     receipts = await _receipts(tx, these)
-    next_steps = await _next_steps(tx, these)
     return [
-        _view(
-            row,
-            tuple(newest_alerts.get(one, ())),
-            counted.get(one, 0),
-            tuple(receipts.get(one, ())),
-            next_steps.get(one),
-        )
+        _view(row, tuple(newest_alerts.get(one, ())), tuple(receipts.get(one, ())))
         for one, row in zip(ids, rows, strict=True)
     ]
 
 
-def _view(
-    row: RowMapping, shown: tuple[Alert, ...], events: int, receipts: tuple[Attempt, ...], next_step: Any
-) -> IncidentView:
+def _view(row: RowMapping, shown: tuple[Alert, ...], receipts: tuple[Attempt, ...]) -> IncidentView:
     return IncidentView(
         id=row["id"],
         org_id=row["org_id"],
@@ -131,7 +137,7 @@ def _view(
         alerts=shown,
         alert_count=row["alert_count"],
         firing_count=row["open_alerts"],
-        event_count=events,
+        event_count=int(row["event_count"] or 0),
         truncated=row["truncated"],
         acknowledged_at=row["acknowledged_at"],
         acknowledged_by=row["acknowledged_name"],
@@ -142,7 +148,7 @@ def _view(
         snoozed_until=row["snoozed_until"],
         held_until=row["held_until"],
         merged_into=row["merged_number"],
-        next_step_at=next_step,
+        next_step_at=row["next_step_at"],
         receipts=receipts,
     )
 
@@ -168,18 +174,6 @@ async def _newest_alerts(tx: Tx, these: Mapping[str, Any]) -> dict[int, list[Ale
     for alert in map(alert_of, rows.mappings()):
         found[alert.incident_id].append(alert)
     return found
-
-
-_EVENT_COUNTS = (
-    sa.select(alerts.c.incident_id, sa.func.sum(alerts.c.event_count))
-    .where(_OF_THESE)
-    .group_by(alerts.c.incident_id)
-)
-
-
-async def _event_counts(tx: Tx, these: Mapping[str, Any]) -> dict[int, int]:
-    rows = await tx.execute(_EVENT_COUNTS, these)
-    return {one: int(events) for one, events in rows}
 
 
 _RECEIPTS = (
@@ -228,19 +222,3 @@ def _receipt(row: RowMapping) -> Attempt:
         level=row["level"],
         reason=row["reason"],
     )
-
-
-_NEXT_STEPS = (
-    sa.select(timers.c.subject_id, sa.func.min(timers.c.due_at))
-    .where(
-        timers.c.org_id == given("org", timers.c.org_id),
-        any_of(timers.c.kind, [kind.value for kind in FATE_KINDS]),
-        any_of(timers.c.subject_id, given_list("ids", timers.c.subject_id)),
-    )
-    .group_by(timers.c.subject_id)
-)
-
-
-async def _next_steps(tx: Tx, these: Mapping[str, Any]) -> dict[int, datetime]:
-    rows = await tx.execute(_NEXT_STEPS, these)
-    return dict(rows.all())

@@ -172,6 +172,10 @@ class FakePager:
     async def incident(self, incident_id: int) -> IncidentView | None:
         return self.incidents.get(incident_id)
 
+    async def is_there(self, org_id: int, incident_id: int) -> bool:
+        view = self.incidents.get(incident_id)
+        return view is not None and view.org_id == org_id
+
     async def by_number(self, number: int) -> IncidentView | None:
         return next((view for view in self.incidents.values() if view.number == number), None)
 
