@@ -28,7 +28,7 @@ from engine.clock import Clock
 from engine.crew import Crew
 from engine.db import Database
 from engine.horizon import Horizon
-from engine.models import LaneName, Timer
+from engine.models import LaneName, Timer, TimerKind
 from engine.notify.apprise_url import AppriseTransport
 from engine.notify.email import EmailTransport
 from engine.notify.pipeline import Pipeline
@@ -36,6 +36,7 @@ from engine.notify.status import ProviderStatus
 from engine.notify.transport import Transport, Transports
 from engine.notify.twilio import TwilioTransport
 from engine.nudge import Nudge
+from engine.pager.chores import Chore, Chores, Errand, Errands
 from engine.pager.escalate import Escalator
 from engine.pager.receive import Receiver
 from engine.pager.respond import Calls, Responder
@@ -193,8 +194,26 @@ def _worker(core: Core, pipeline: Pipeline, slack: Slack | None, owner: str) -> 
         Lane(LaneName.FATE, escalator, horizon, database, clock),
         Lane(LaneName.DELIVER, pipeline, horizon, database, clock, capacity=lambda: pipeline.capacity),
         Lane(LaneName.CARD, cards, horizon, database, clock),
+        Lane(LaneName.ROTA, Chores(database, clock, core.nudge, _chores(core)), horizon, database, clock),
+        Lane(
+            LaneName.OUTSIDE,
+            Claiming(database, clock, owner, Errands(database, clock, _errands(core, slack))),
+            horizon,
+            database,
+            clock,
+        ),
     )
     return Worker(lanes, horizon, pipeline.drain)
+
+
+def _chores(core: Core) -> dict[TimerKind, Chore]:
+    """What is due of schedules and touches only SQL."""
+    return {}
+
+
+def _errands(core: Core, slack: Slack | None) -> dict[TimerKind, Errand]:
+    """What is due of schedules and asks somebody outside."""
+    return {}
 
 
 class NoCards:

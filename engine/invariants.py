@@ -29,10 +29,8 @@ SOONEST: Final = 1_000  # timers of a lane that are looked at; the others' turn 
 
 # A kind of a newer version is left alone, here too.
 KINDS: Final = {lane: [kind.value for kind, its in LANES.items() if its is lane] for lane in LaneName}
-SUBJECTS: Final = {
-    kind: {LaneName.FATE: incidents, LaneName.DELIVER: deliveries, LaneName.CARD: cards}[lane]
-    for kind, lane in LANES.items()
-}
+# Whom a timer of paging is about. Those of schedules look for themselves whether theirs is there still.
+SUBJECTS: Final = {LaneName.FATE: incidents, LaneName.DELIVER: deliveries, LaneName.CARD: cards}
 
 
 class Invariant(StrEnum):
@@ -183,7 +181,7 @@ def _free(now: datetime) -> sa.ColumnElement[bool]:
 
 
 def _without_subject(org_id: int) -> sa.Select[Any]:
-    found = sa.union_all(*(_lost(org_id, lane, rank) for lane in LaneName for rank in Rank)).subquery()
+    found = sa.union_all(*(_lost(org_id, lane, rank) for lane in SUBJECTS for rank in Rank)).subquery()
     return sa.select(found.c.id)
 
 
@@ -196,6 +194,5 @@ def _lost(org_id: int, lane: LaneName, rank: Rank) -> sa.Select[Any]:
         .limit(SOONEST)
         .subquery()
     )
-    (subjects,) = {SUBJECTS[TimerKind(kind)] for kind in KINDS[lane]}
-    there = sa.exists().where(subjects.c.id == soonest.c.subject_id)
+    there = sa.exists().where(SUBJECTS[lane].c.id == soonest.c.subject_id)
     return sa.select(soonest.c.id).where(soonest.c.org_id == org_id, ~there)

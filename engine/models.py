@@ -102,15 +102,21 @@ class Via(StrEnum):
 
 
 class TimerKind(StrEnum):
-    """What must happen later. The subject is an incident, except for `deliver` and `card`."""
+    """What must happen later. The subject is an incident, if nothing else stands behind the kind."""
 
     ESCALATE = "escalate"
     EXHAUST = "exhaust"
     UNSNOOZE = "unsnooze"
     ACK_TIMEOUT = "ack_timeout"
     RAISE_URGENCY = "raise_urgency"
-    DELIVER = "deliver"
-    CARD = "card"
+    DELIVER = "deliver"  # a delivery
+    CARD = "card"  # a card
+    SHIFT = "shift"  # a schedule: its next reminder, or change of who is on call
+    HANDOFF = "handoff"  # a handoff: is it accepted?
+    COVER = "cover"  # a cover request: its end
+    COVERAGE = "coverage"  # a schedule: the look ahead of each morning
+    SHOWN = "shown"  # a schedule: its user group and its part of a topic
+    CALENDAR = "calendar"  # a calendar import: its next fetch
 
 
 class LaneName(StrEnum):
@@ -119,6 +125,8 @@ class LaneName(StrEnum):
     FATE = "fate"
     DELIVER = "deliver"
     CARD = "card"
+    ROTA = "rota"  # schedules, SQL only
+    OUTSIDE = "outside"  # schedules, and work that leaves SQL: claimed with a lease
 
 
 class Rank(IntEnum):

@@ -20,6 +20,16 @@ from engine.schema.install import counters, schema_mark
 from engine.schema.journal import events, inbound, timeline
 from engine.schema.person import contact_methods, contact_rules, people
 from engine.schema.policy import fallbacks, policies, policy_versions
+from engine.schema.rota import (
+    calendar_feeds,
+    calendar_imports,
+    cover_offers,
+    cover_requests,
+    findings,
+    handoffs,
+    reminders_off,
+    shown,
+)
 from engine.schema.schedule import overrides, schedule_versions, schedules
 from engine.schema.service import api_tokens, integration_keys, maintenance_windows, services
 from engine.schema.timer import timers
@@ -36,14 +46,20 @@ __all__ = [
     "alerts",
     "api_tokens",
     "attempts",
+    "calendar_feeds",
+    "calendar_imports",
     "cards",
     "contact_methods",
     "contact_rules",
     "counters",
+    "cover_offers",
+    "cover_requests",
     "dedup_keys",
     "deliveries",
     "events",
     "fallbacks",
+    "findings",
+    "handoffs",
     "inbound",
     "incidents",
     "integration_keys",
@@ -53,10 +69,12 @@ __all__ = [
     "people",
     "policies",
     "policy_versions",
+    "reminders_off",
     "schedule_versions",
     "schedules",
     "schema_mark",
     "services",
+    "shown",
     "timeline",
     "timers",
 ]

@@ -15,6 +15,11 @@ schedules = sa.Table(
     id_(),
     org(),
     text("name"),
+    text("channel", nullable=True),  # where its changes, handoffs and warnings are told
+    text("user_group", nullable=True),  # of Slack, that holds whoever is on call
+    sa.Column(
+        "topic", sa.Boolean, nullable=False, default=False, server_default=sa.false()
+    ),  # of the channel
     at("deleted_at"),
     sa.UniqueConstraint("org_id", "name"),
 )

@@ -29,6 +29,12 @@ LANES = {
     **dict.fromkeys(FATE_KINDS, LaneName.FATE),
     TimerKind.DELIVER: LaneName.DELIVER,
     TimerKind.CARD: LaneName.CARD,
+    TimerKind.SHIFT: LaneName.ROTA,
+    TimerKind.HANDOFF: LaneName.ROTA,
+    TimerKind.COVER: LaneName.ROTA,
+    TimerKind.COVERAGE: LaneName.ROTA,
+    TimerKind.SHOWN: LaneName.OUTSIDE,
+    TimerKind.CALENDAR: LaneName.OUTSIDE,
 }
 
 LANE_OF: dict[str, LaneName] = {kind.value: lane for kind, lane in LANES.items()}

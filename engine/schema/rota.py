@@ -1,0 +1,128 @@
+"""Around a schedule: cover requests, handoffs, what was found ahead, reminders, calendars, what Slack shows.
+
+Never holds a query.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from engine.schema.columns import at, id_, index_where, json, metadata, one_of, org, ref, text
+
+ASKING = sa.text("status = 'open'")
+
+cover_requests = sa.Table(
+    "cover_requests",
+    metadata,
+    id_(),
+    org(),
+    ref("schedule_id", "schedules"),
+    ref("asker_id", "people"),
+    at("start_at", nullable=False),
+    at("end_at", nullable=False),
+    text("status"),
+    at("created_at", nullable=False),
+    at("ended_at"),
+    one_of("status", ("open", "filled", "expired", "withdrawn"), "status"),
+    sa.CheckConstraint("end_at > start_at", name="order"),
+)
+index_where(ASKING, "ix_cover_requests_open", cover_requests.c.org_id, cover_requests.c.schedule_id)
+
+cover_offers = sa.Table(
+    "cover_offers",  # whoever was asked, and what they said
+    metadata,
+    id_(),
+    org(),
+    ref("request_id", "cover_requests"),
+    ref("person_id", "people"),
+    text("answer"),
+    at("start_at"),  # of the part that was accepted
+    at("end_at"),
+    ref("override_id", "overrides", nullable=True),
+    text("channel_id", nullable=True),  # where the question stands
+    text("ts", nullable=True),
+    at("answered_at"),
+    sa.UniqueConstraint("org_id", "request_id", "person_id"),
+    one_of("answer", ("asked", "accepted", "declined"), "answer"),
+)
+
+handoffs = sa.Table(
+    "handoffs",
+    metadata,
+    id_(),
+    org(),
+    ref("schedule_id", "schedules"),
+    at("at", nullable=False),
+    json("people"),  # the ids of those who come on
+    text("channel_id", nullable=True),
+    text("ts", nullable=True),
+    ref("accepted_by", "people", nullable=True),
+    at("accepted_at"),
+    sa.UniqueConstraint("org_id", "schedule_id", "at"),
+)
+
+findings = sa.Table(
+    "findings",  # what the look ahead found; told once, until it is gone and comes back
+    metadata,
+    id_(),
+    org(),
+    ref("schedule_id", "schedules"),
+    text("key"),
+    text("text"),
+    at("found_at", nullable=False),
+    at("told_at"),
+    sa.UniqueConstraint("org_id", "schedule_id", "key"),
+)
+
+reminders_off = sa.Table(
+    "reminders_off",
+    metadata,
+    id_(),
+    org(),
+    ref("person_id", "people"),
+    text("kind"),
+    sa.UniqueConstraint("org_id", "person_id", "kind"),
+)
+
+calendar_feeds = sa.Table(
+    "calendar_feeds",
+    metadata,
+    id_(),
+    org(),
+    text("token_hash"),
+    ref("person_id", "people", nullable=True),
+    ref("schedule_id", "schedules", nullable=True),
+    at("created_at", nullable=False),
+    at("revoked_at"),
+    sa.UniqueConstraint("org_id", "token_hash"),
+    sa.CheckConstraint("(person_id IS NULL) <> (schedule_id IS NULL)", name="of_one"),
+)
+
+calendar_imports = sa.Table(
+    "calendar_imports",
+    metadata,
+    id_(),
+    org(),
+    ref("schedule_id", "schedules"),
+    text("url"),  # encrypted: it may hold a token
+    text("etag", nullable=True),
+    text("body", nullable=True),  # the last good copy
+    at("fetched_at"),  # when the copy was fetched
+    at("tried_at"),
+    text("error", nullable=True),
+    sa.UniqueConstraint("org_id", "schedule_id"),
+)
+
+shown = sa.Table(
+    "shown_in_slack",  # what a user group or a topic was last set to, and what is wrong with it
+    metadata,
+    id_(),
+    org(),
+    ref("schedule_id", "schedules"),
+    text("what"),
+    text("value", nullable=True),
+    text("trouble", nullable=True),
+    at("at", nullable=False),
+    sa.UniqueConstraint("org_id", "schedule_id", "what"),
+    one_of("what", ("user_group", "topic"), "what"),
+)
