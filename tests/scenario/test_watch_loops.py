@@ -13,7 +13,8 @@ from engine.clock import SystemClock
 from tests.product import free_port
 
 ALL = {"watch", "lookout", "slack"}
-WORKING = {"watch", "lookout", "horizon", "fate", "deliver", "card", "sms_replies", "audit", "watch_loops"}
+LANES = {"fate", "deliver", "card", "rota", "outside"}
+WORKING = LANES | {"watch", "lookout", "horizon", "sms_replies", "audit", "watch_loops"}
 WORKING |= {"refresh_cards", "forget", "heartbeat"}
 
 
