@@ -109,6 +109,9 @@ class NamedSchedule:
     schedule: Schedule
     people: tuple[int, ...] = ()
     fallback: int | None = None
+    channel: str | None = None  # where its changes, handoffs and warnings are told
+    user_group: str | None = None  # of Slack, by handle or id, that holds whoever is on call
+    topic: bool = False  # whoever is on call stands in the channel's topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from engine.config.current import config_of, rename_users
-from engine.config.form import Config, PersonForm, PolicyForm, ServiceForm, TargetForm
+from engine.config.form import Config, PersonForm, PolicyForm, ScheduleForm, ServiceForm, TargetForm
 from engine.config.plan import Plan, make_plan
 from engine.db import Tx
 from engine.directory import ContactRule, Directory, Level, Person, Policy, Service, Target, TargetKind
@@ -49,9 +49,7 @@ async def apply_config(
     await _apply_people(tx, directory, wanted, plan, vault, now)
     ids = Ids(await people.names(tx, org_id), {s.name: s.id for s in directory.schedules.values()})
     for name in [name for name in wanted.schedules if name in plan.names("schedule")]:
-        schedule_id = ids.schedules[name] = await schedules.name_schedule(tx, org_id, name)
-        by_id = rename_users(wanted.schedules[name].schedule, lambda user: str(ids.person(user)))
-        await schedules.append_schedule(tx, org_id, schedule_id, dump_schedule(by_id), now)
+        await _apply_schedule(tx, directory, wanted.schedules[name], ids, now)
     policy_ids = {policy.name: policy.id for policy in directory.policies.values()}
     for name in [name for name in wanted.policies if name in plan.names("policy")]:
         policy_ids[name] = await policies.name_policy(tx, org_id, name)
@@ -137,7 +135,18 @@ def _check_slack(directory: Directory, wanted: Config, plan: Plan) -> None:
         raise BadConfig(mistakes)
 
 
-# --- policies and services --------------------------------------------------------------------------
+# --- schedules, policies and services ---------------------------------------------------------------
+
+
+async def _apply_schedule(tx: Tx, directory: Directory, form: ScheduleForm, ids: Ids, now: datetime) -> None:
+    org_id = directory.org_id
+    before = {named.name: named.schedule for named in directory.schedules.values()}
+    schedule_id = ids.schedules[form.name] = await schedules.name_schedule(tx, org_id, form.name)
+    await schedules.show_schedule(tx, org_id, schedule_id, form.channel, form.user_group, form.topic)
+    by_id = rename_users(form.schedule, lambda user: str(ids.person(user)))
+    # Why not always: where Slack shows a schedule changes nobody's shift, and a version says one did.
+    if form.name not in before or replace(before[form.name], overrides=()) != by_id:
+        await schedules.append_schedule(tx, org_id, schedule_id, dump_schedule(by_id), now)
 
 
 def _policy(form: PolicyForm, policy_id: int, ids: Ids) -> Policy:

@@ -21,7 +21,7 @@ from engine.config.form import (
     Step,
     TargetForm,
 )
-from engine.directory import Directory, Person, Policy, Service, Target, TargetKind
+from engine.directory import Directory, NamedSchedule, Person, Policy, Service, Target, TargetKind
 from engine.models import Urgency
 from engine.schedule import Schedule
 
@@ -32,10 +32,7 @@ def config_of(directory: Directory) -> Config:
     people = [_person(person) for person in directory.people.values() if person.active]
     return Config(
         people=_by_name(people),
-        schedules=_by_name(
-            ScheduleForm(named.name, rename_users(replace(named.schedule, overrides=()), _names(directory)))
-            for named in directory.schedules.values()
-        ),
+        schedules=_by_name(_schedule(directory, named) for named in directory.schedules.values()),
         policies=_by_name(_policy(directory, policy) for policy in directory.policies.values()),
         services=_by_name(_service(directory, service) for service in directory.services.values()),
         fallback=tuple(_target(directory, target) for target in directory.fallback),
@@ -89,6 +86,16 @@ def _person(person: Person) -> PersonForm:
         admin=person.admin,
         contact={kind: addresses[kind] for kind in CONTACTS if kind in addresses},
         rules=rules,
+    )
+
+
+def _schedule(directory: Directory, named: NamedSchedule) -> ScheduleForm:
+    return ScheduleForm(
+        name=named.name,
+        schedule=rename_users(replace(named.schedule, overrides=()), _names(directory)),
+        channel=named.channel,
+        user_group=named.user_group,
+        topic=named.topic,
     )
 
 

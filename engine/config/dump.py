@@ -63,6 +63,9 @@ def dump_schedule_form(form: ScheduleForm) -> dict[str, Any]:
             "layers": layers,
             "holidays": mapping["holidays"],
             "fallback": mapping["fallback"],
+            "channel": form.channel,
+            "user_group": form.user_group,
+            "topic": form.topic,
         },
         keep=("layers",),
     )

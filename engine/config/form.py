@@ -65,10 +65,13 @@ class PolicyForm:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleForm:
-    """`schedule` has people by name and no overrides."""
+    """`schedule` has people by name and no overrides; the rest is where Slack shows it."""
 
     name: str
     schedule: Schedule
+    channel: str | None = None
+    user_group: str | None = None
+    topic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

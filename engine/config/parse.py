@@ -27,7 +27,8 @@ from engine.models import Urgency
 from engine.schedule import Schedule, parse_schedule
 
 SECTIONS: Final = ("people", "schedules", "policies", "services", "fallback")
-SCHEDULE_KEYS: Final = ("name", "timezone", "layers", "holidays", "fallback", "overrides")
+SHOWN_KEYS: Final = ("channel", "user_group", "topic")  # of a schedule: where Slack shows it
+SCHEDULE_KEYS: Final = ("name", "timezone", "layers", "holidays", "fallback", "overrides", *SHOWN_KEYS)
 POLICY_KEYS: Final = ("name", "levels", "repeat", "on_exhaustion", "ack_timeout")
 SERVICE_KEYS: Final = ("name", "policy", "channel", "group_by", "group_window", "flap_window", "urgency")
 
@@ -62,15 +63,32 @@ def _schedules(fields: FormFields, raw: object) -> dict[str, ScheduleForm]:
     for place, name, entry in fields.named(raw, "schedules", SCHEDULE_KEYS):
         if entry.get("overrides"):
             fields.wrong(f"{place}.overrides", "are made by /override or `midwatch override`, not here", None)
-        known = {key: value for key, value in entry.items() if key in SCHEDULE_KEYS and key != "overrides"}
+        elsewhere = ("overrides", *SHOWN_KEYS)
+        rules = {key: entry[key] for key in entry if key in SCHEDULE_KEYS and key not in elsewhere}
         try:
-            schedule = parse_schedule(known, place)
+            schedule = parse_schedule(rules, place)
         except BadConfig as error:
             fields.mistakes.extend(error.mistakes)
-            continue
+            schedule = Schedule("UTC")
         _use_people(fields, schedule, place)
-        found[name] = ScheduleForm(name, schedule)
+        found[name] = _schedule(fields, name, schedule, entry, place)
     return found
+
+
+def _schedule(
+    fields: FormFields, name: str, schedule: Schedule, entry: Mapping[str, Any], place: str
+) -> ScheduleForm:
+    channel, group = entry.get("channel"), entry.get("user_group")
+    topic = fields.flag(entry.get("topic", False), f"{place}.topic")
+    if topic and channel is None:
+        fields.wrong(f"{place}.topic", 'is of a channel: name it too, like channel: "#payments"', None)
+    return ScheduleForm(
+        name=name,
+        schedule=schedule,
+        channel=None if channel is None else fields.channel(channel, f"{place}.channel"),
+        user_group=None if group is None else fields.user_group(group, f"{place}.user_group"),
+        topic=topic,
+    )
 
 
 def _use_people(fields: FormFields, schedule: Schedule, place: str) -> None:

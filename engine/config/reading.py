@@ -22,6 +22,7 @@ from engine.schedule.fields import Fields
 PHONE: Final = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
 EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 SLACK_USER: Final = re.compile(r"[UW][A-Z0-9]{2,20}", re.ASCII)
+USER_GROUP: Final = re.compile(r"@[^\s@#,]{1,80}|S[A-Z0-9]{6,20}")
 CHANNEL: Final = re.compile(r"#[^\s#@,]{1,80}|[CG][A-Z0-9]{6,20}")
 LONGEST_NAME: Final = 80
 LONGEST: Final = timedelta(days=7)
@@ -92,6 +93,12 @@ class FormFields(Fields):
         if isinstance(raw, str) and CHANNEL.fullmatch(raw):
             return raw
         return self.wrong(place, f'must be a channel like "#payments" or C012AB3CD, not {raw!r}', "")
+
+    def user_group(self, raw: object, place: str) -> str:
+        if isinstance(raw, str) and USER_GROUP.fullmatch(raw):
+            return raw
+        form = 'must be a user group like "@payments-oncall" or S012AB3CD'
+        return self.wrong(place, f"{form}, not {raw!r}", "")
 
     def use(self, section: str, name: str, place: str) -> None:
         """A name that is used must be defined: looked up when everything has been read."""

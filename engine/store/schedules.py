@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -35,8 +36,12 @@ async def read_schedules(tx: Tx, org_id: int, now: datetime) -> dict[int, NamedS
         except BadInput as error:
             log.error("schedule.unreadable", schedule=row.name, error=str(error))  # noqa: TRY400  # said
             continue
-        found[row.schedule_id] = named(
-            row.schedule_id, row.name, with_overrides(plain, map(_taken, taken[row.schedule_id]))
+        schedule = with_overrides(plain, map(_taken, taken[row.schedule_id]))
+        found[row.schedule_id] = replace(
+            named(row.schedule_id, row.name, schedule),
+            channel=row.channel,
+            user_group=row.user_group,
+            topic=row.topic,
         )
     return found
 
@@ -53,6 +58,17 @@ async def name_schedule(tx: Tx, org_id: int, name: str) -> int:
     insert = upsert(tx, schedules).values(org_id=org_id, name=name)
     statement = insert.on_conflict_do_update(index_elements=["org_id", "name"], set_={"deleted_at": None})
     return int((await tx.execute(statement.returning(schedules.c.id))).scalar_one())
+
+
+async def show_schedule(
+    tx: Tx, org_id: int, schedule_id: int, channel: str | None, user_group: str | None, topic: bool
+) -> None:
+    """Where Slack tells of the schedule and shows whoever is on call."""
+    await tx.execute(
+        sa.update(schedules)
+        .where(schedules.c.org_id == org_id, schedules.c.id == schedule_id)
+        .values(channel=channel, user_group=user_group, topic=topic)
+    )
 
 
 async def append_schedule(
@@ -121,6 +137,9 @@ def _in_force(org_id: int, now: datetime) -> sa.Select[Any]:
             schedule_versions.c.schedule_id,
             schedule_versions.c.definition,
             schedules.c.name,
+            schedules.c.channel,
+            schedules.c.user_group,
+            schedules.c.topic,
             age.label("age"),
         )
         .join(schedules, schedules.c.id == schedule_versions.c.schedule_id)

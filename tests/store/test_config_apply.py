@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from engine.config.form import Config
 from engine.config.parse import parse_config
@@ -17,6 +18,7 @@ from engine.errors import BadConfig
 from engine.models import ORG, Method, Urgency
 from engine.pager.setup import Setup
 from engine.schedule import people_at
+from engine.schema import schedule_versions
 from engine.store import directory as store
 from engine.store import policies
 from engine.vault import Vault
@@ -148,6 +150,34 @@ async def test_an_edited_schedule_leaves_the_past_alone(
             found = (await store.read(tx, ORG, at, VAULT)).schedules
         primary = next(s for s in found.values() if s.name == "payments-primary")
         assert people_at(primary.schedule, at) == (str(on_call),)
+
+
+async def test_where_a_schedule_is_shown_is_no_version_of_it(
+    setup: Setup, read: Reader, database: Database
+) -> None:
+    """Channel, user group and topic are stored, exported and taken out; nobody's shift changed by them."""
+
+    async def shown() -> tuple[str | None, str | None, bool]:
+        (primary,) = [s for s in (await read()).schedules.values() if s.name == "payments-primary"]
+        return primary.channel, primary.user_group, primary.topic
+
+    async def versions() -> int:
+        async with database.snapshot() as tx:
+            return int(await tx.scalar(sa.select(sa.func.count()).select_from(schedule_versions)) or 0)
+
+    await apply(setup, DEMO)
+    before = await versions()
+    config = parse_config(DEMO)
+    form = config.schedules["payments-primary"]
+    told = replace(form, channel="#payments", user_group="@payments-oncall", topic=True)
+    plan = await setup.apply(replace(config, schedules={**config.schedules, form.name: told}))
+    assert {'channel: none -> "#payments"', "topic: none -> true"} <= {
+        detail.replace("'", '"') for change in plan.changes for detail in change.details
+    }
+    assert await shown() == ("#payments", "@payments-oncall", True)
+    assert parse_config(await setup.export()).schedules[form.name] == told
+    await apply(setup, DEMO)
+    assert (await shown(), await versions()) == ((None, None, False), before)
 
 
 async def test_a_contact_taken_out_is_disabled_and_comes_back(setup: Setup, read: Reader) -> None:

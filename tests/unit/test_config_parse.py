@@ -35,6 +35,9 @@ schedules:
          skip_holidays: true}
     holidays: [{date: 2026-12-25, name: Christmas}]
     fallback: lead
+    channel: "#payments"
+    user_group: "@payments-oncall"
+    topic: true
 policies:
   - name: payments
     levels:
@@ -68,6 +71,8 @@ def test_everything_the_form_has_is_read() -> None:
     (layer,) = config.schedules["payments-primary"].schedule.layers
     assert layer.users == (("ana",), ("ana", "lead"))
     assert (layer.restrictions[0].opens.hour, layer.skip_holidays) == (17, True)
+    form = config.schedules["payments-primary"]
+    assert (form.channel, form.user_group, form.topic) == ("#payments", "@payments-oncall", True)
     policy = config.policies["payments"]
     assert policy.levels[1] == LevelForm((TargetForm(TargetKind.PERSON, "lead"),), timedelta(minutes=15))
     assert (policy.repeat, policy.on_exhaustion, policy.ack_timeout) == (
@@ -163,6 +168,16 @@ WRONG = [
         "rotation: {every: 1, unit: week}}]}]",
         "schedules[1].layers[1].users[2]: there is no 'bob' under people",
     ),
+    (
+        "schedules: [{name: s, timezone: UTC, user_group: payments}]",
+        'schedules[1].user_group: must be a user group like "@payments-oncall"',
+    ),
+    ("schedules: [{name: s, timezone: UTC, channel: payments}]", "schedules[1].channel: must be a channel"),
+    (
+        "schedules: [{name: s, timezone: UTC, topic: true}]",
+        "schedules[1].topic: is of a channel: name it too",
+    ),
+    ("schedules: [{name: s, timezone: Mars, topic: 1}]", "schedules[1].topic: must be true or false"),
     ("people: [", "line 1, column 10: not YAML"),
     ("people: []\npeople: []", "line 2, column 1: not YAML: 'people' is there twice"),
     ("- people", "midwatch.yaml: must be a mapping, not a list"),
