@@ -233,7 +233,6 @@ def _sqlite_engines(url: str) -> Engines:
 def _set_up_sqlite(engine: AsyncEngine, *, query_only: bool) -> None:
     @event.listens_for(engine.sync_engine, "connect")
     def connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves: _begin_with
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={SQLITE_BUSY // timedelta(milliseconds=1)}")
         cursor.execute("PRAGMA journal_mode=WAL")

@@ -19,21 +19,33 @@ class Connection(aiosqlite.Connection):
     def __init__(self, connector: Callable[[], sqlite3.Connection]) -> None:
         super().__init__(connector, iter_chunk_size=1)
         self._thread.daemon = True  # or one that nobody closed would keep the process from ending
+        self._under_way = False  # whoever was cancelled has left work behind: it goes on in the thread
 
     def cursor(self) -> Cursor:  # type: ignore[override]  # theirs makes a trip to be made
         return Cursor(self)
 
     async def commit(self) -> None:
-        if self.in_transaction:
+        if self._may_hold:
             await super().commit()
 
     async def rollback(self) -> None:
-        if self.in_transaction:
+        if self._may_hold:
             await super().rollback()
+
+    @property
+    def _may_hold(self) -> bool:
+        """A BEGIN that nobody waits for any more is not seen yet, and must be ended all the same."""
+        return self._under_way or self.in_transaction
 
     async def run(self, work: Callable[[sqlite3.Connection], sqlite3.Cursor]) -> sqlite3.Cursor:
         """Do `work` in the thread of the connection."""
-        done: sqlite3.Cursor = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]  # theirs
+        self._under_way = True
+        try:
+            done: sqlite3.Cursor = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]  # theirs
+        except sqlite3.Error:
+            self._under_way = False
+            raise
+        self._under_way = False
         return done
 
 
@@ -77,6 +89,7 @@ class Cursor:
 
 
 async def connect(path: str) -> Connection:
-    connection = Connection(lambda: sqlite3.connect(path))
+    # Why no level: the driver's own transactions begin after the first read, and lose updates.
+    connection = Connection(lambda: sqlite3.connect(path, isolation_level=None))
     await connection
     return connection

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from engine.db import Database
 from engine.errors import Unavailable
-from engine.sqlite import Connection
+from engine.sqlite import Connection, connect
 
 SELECT = sa.text("SELECT n FROM numbers ORDER BY n")
 
@@ -124,3 +124,23 @@ async def _ask(database: Database) -> None:
     async with database.look() as tx:
         await tx.execute(SELECT)
     await database.write(lambda tx: tx.execute(sa.text("UPDATE numbers SET n = n")))
+
+
+async def test_a_begin_that_nobody_waits_for_is_rolled_back(tmp_path: Path) -> None:
+    """(V4) The thread may come to it only after its asker was cancelled; nobody is locked out by it."""
+    path = str(tmp_path / "numbers.sqlite3")
+    holder, cancelled = await connect(path), await connect(path)
+    for connection in (holder, cancelled):
+        await connection.cursor().execute("PRAGMA busy_timeout=5000")
+    await holder.cursor().execute("BEGIN IMMEDIATE")
+    begun = asyncio.ensure_future(cancelled.cursor().execute("BEGIN IMMEDIATE"))
+    await asyncio.sleep(0)
+    begun.cancel()
+    await asyncio.gather(begun, return_exceptions=True)
+    ended = asyncio.ensure_future(cancelled.rollback())
+    await holder.rollback()
+    await ended
+    assert not cancelled.in_transaction
+    await holder.cursor().execute("BEGIN IMMEDIATE")
+    for connection in (holder, cancelled):
+        await connection.close()
