@@ -140,7 +140,7 @@ async def test_a_begin_that_nobody_waits_for_is_rolled_back(tmp_path: Path) -> N
     ended = asyncio.ensure_future(cancelled.rollback())
     await holder.rollback()
     await ended
+    await cancelled.cursor().execute("SELECT 1")  # so its thread has come to all that was before
     assert not cancelled.in_transaction
-    await holder.cursor().execute("BEGIN IMMEDIATE")
     for connection in (holder, cancelled):
         await connection.close()
