@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from engine.clock import Clock
+from engine.clock import Clock, monotonic
 from engine.db import Database, Tx, Writer
 from engine.errors import Unavailable
 from engine.known import Share
@@ -38,12 +38,14 @@ class Crew:
         self._living: dict[str, datetime] = {}  # when each was last seen, by its own clock
         self._left: dict[str, datetime] = {}  # when those were seen who left their share
         self.share = Share()
+        self.ticked_at = monotonic()
 
     async def run(self) -> None:
         """Until stopped: say that we live, and count who else does."""
         while not self._stopping.is_set():
             try:
                 await self.meet()
+                self.ticked_at = monotonic()
             except Unavailable:  # nobody works without the database, and the count is an old one meanwhile
                 pass
             except Exception:

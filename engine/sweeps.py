@@ -77,6 +77,8 @@ class Sweeps:
         for lane in self._worker.lanes:
             self._pulse.expect(lane.name.value, partial(_ticked_at, lane))
         self._pulse.expect("horizon", lambda: self._worker.horizon.ticked_at)
+        if (crew := self._worker.horizon.crew) is not None:
+            self._pulse.expect("crew", lambda: crew.ticked_at)
         for sweep in self._sweeps():
             self._pulse.expect(sweep.name, within=max(SILENT, MISSED * sweep.every))
             self._scheduler.add_job(
