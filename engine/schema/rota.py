@@ -92,6 +92,7 @@ calendar_feeds = sa.Table(
     text("token_hash"),
     ref("person_id", "people", nullable=True),
     ref("schedule_id", "schedules", nullable=True),
+    ref("made_by", "people", nullable=True),  # who holds the link; None: whoever runs Midwatch
     at("created_at", nullable=False),
     at("revoked_at"),
     sa.UniqueConstraint("org_id", "token_hash"),
@@ -107,9 +108,12 @@ calendar_imports = sa.Table(
     text("url"),  # encrypted: it may hold a token
     text("etag", nullable=True),
     text("body", nullable=True),  # the last good copy
+    json("shifts"),  # what is made of it: start and end in seconds, and the ids of people
+    json("unmatched"),  # what its events name and nobody here is
     at("fetched_at"),  # when the copy was fetched
     at("tried_at"),
     text("error", nullable=True),
+    sa.Column("failures", sa.Integer, nullable=False, default=0),  # since the last good one
     sa.UniqueConstraint("org_id", "schedule_id"),
 )
 
