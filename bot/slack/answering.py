@@ -33,9 +33,11 @@ LAST: Final = timedelta(seconds=5)
 class Ended:
     message: Message | None
     well: bool
+    final: bool = True  # nothing more follows
 
 
 Unit = Awaitable[Message | None]
+Submission = Coroutine[Any, Any, dict[str, Any]]
 Say = Callable[[Ended], Awaitable[object]]
 
 
@@ -50,7 +52,8 @@ class Answering:
         """The answer is in the ack itself where it comes in time."""
         task = self._keep(ended(unit))
         if await self._in_time(task):
-            await ack(_ephemeral(task.result().message or answers.working()))
+            answer = task.result().message
+            await (ack() if answer is None else ack(_ephemeral(answer)))  # None: a modal stands open
             return
         await ack(_ephemeral(answers.working()))
 
@@ -66,8 +69,25 @@ class Answering:
         in_time = await self._in_time(task)
         await ack()
         if not in_time:
-            self._keep(_said(say, Ended(answers.working(), well=True)))
+            self._keep(_said(say, Ended(answers.working(), well=True, final=False)))
         self._keep(self._follow(task, say))
+
+    async def submission(
+        self, ack: AsyncAck, unit: Submission, working: dict[str, Any], late: Callable[[Any], Awaitable[None]]
+    ) -> bool:
+        """The answer to a modal is its ack; what comes too late for that goes to `late`, and is False."""
+        task = self._keep(unit)
+        done, _ = await asyncio.wait({task}, timeout=self._soon)
+        if done:
+            await ack(task.result())
+            return True
+        await ack(working)
+
+        async def follow() -> None:
+            await late(await task)
+
+        self._keep(follow())
+        return False
 
     async def event(self, unit: Unit, say: Say) -> None:
         """A message or mention: Slack has its ack already, the answer is a message."""

@@ -129,9 +129,21 @@ class SlackClient:
             )
         )
 
-    async def respond(self, response_url: str, message: Message) -> None:
-        """Answer a command or a click afterwards; works where the bot cannot post."""
-        body = {"response_type": "ephemeral", "replace_original": False, **message.payload()}
+    async def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> str:
+        """Open a modal; its id."""
+        answer = await self.call(self.web.views_open(trigger_id=trigger_id, view=dict(view)))
+        return str(answer["view"]["id"])
+
+    async def update_view(self, view_id: str, view: Mapping[str, Any], expected: str = "") -> None:
+        """Show something else in a modal; with `expected` only if it is still the one of that hash."""
+        await self.call(self.web.views_update(view_id=view_id, view=dict(view), hash=expected or None))
+
+    async def respond(self, response_url: str, message: Message, *, replace: bool = False) -> None:
+        """Answer a command or a click afterwards; works where the bot cannot post.
+
+        With `replace` it takes the place of the message that was clicked.
+        """
+        body = {"response_type": "ephemeral", "replace_original": replace, **message.payload()}
         async with asyncio.timeout(TIMEOUT.total_seconds()):
             async with self.session().post(response_url, json=body, proxy=self.web.proxy) as answer:
                 answer.raise_for_status()

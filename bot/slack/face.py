@@ -22,7 +22,8 @@ from bot.slack.door import Door
 from bot.slack.health import SlackHealth
 from bot.slack.home import Home
 from bot.slack.identity import Identity
-from bot.slack.listeners import Listeners, bolt_app
+from bot.slack.listeners import Button, Listeners, bolt_app
+from bot.slack.modals.opening import Form, Modals
 from bot.slack.transport import SlackTransport
 from bot.slack.workspace import Workspace
 from engine.clock import Clock
@@ -67,12 +68,17 @@ class Slack:
         self.cards = Cards(client, self.health, database, views, clock, nudge)
         self.app = bolt_app(settings.slack_api_url, workspace)
         self._answering = Answering(client)
+        forms: list[Form] = []  # each modal
+        modals = self.modals = Modals(client, self._answering, forms)
+        buttons: dict[str, Button] = {"modal": modals.reopen}  # by noun, of those that stand on no card
         Listeners(
             self.app,
             client,
             self._answering,
             Commands(engine, identity, self.health),
             Actions(engine, identity, self.cards),
+            modals,
+            buttons,
             Home(engine, identity, client),
             workspace,
             self.health,

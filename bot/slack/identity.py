@@ -40,6 +40,8 @@ class Asker:
     channel_id: str = ""
     thread_ts: str | None = None
     via: Via = Via.SLACK_COMMAND
+    trigger_id: str = ""  # opens one modal, within three seconds
+    response_url: str = ""  # answers where it was asked, for half an hour
 
 
 class Identity:

@@ -38,6 +38,18 @@ def _shape(required: str, optional: str = "", **limits: Mapping[str, int]) -> Sh
 
 
 _INPUT: Final = {"action_id": ID_MAX}
+
+
+def _select(optional: str) -> Shape:
+    """Where Slack itself knows what may be chosen."""
+    return _shape(
+        "action_id",
+        f"placeholder confirm focus_on_load {optional}",
+        texts={"placeholder": 150},
+        strings=_INPUT,
+    )
+
+
 SHAPES: Final[Mapping[str, Shape]] = {
     "section": _shape("", "text fields accessory expand", texts={"text": 3000}, lists={"fields": 10}),
     "header": _shape("text", texts={"text": 150}),
@@ -59,8 +71,30 @@ SHAPES: Final[Mapping[str, Shape]] = {
         strings=_INPUT,
         lists={"options": 100},
     ),
-    "users_select": _shape(
-        "action_id", "placeholder initial_user confirm", texts={"placeholder": 150}, strings=_INPUT
+    "multi_static_select": _shape(
+        "action_id options",
+        "placeholder initial_options confirm max_selected_items focus_on_load",
+        texts={"placeholder": 150},
+        strings=_INPUT,
+        lists={"options": 100},
+    ),
+    "users_select": _select("initial_user"),
+    "multi_users_select": _select("initial_users max_selected_items"),
+    "channels_select": _select("initial_channel"),
+    "conversations_select": _select("initial_conversation default_to_current_conversation filter"),
+    "datepicker": _select("initial_date"),
+    "timepicker": _select("initial_time timezone"),
+    "checkboxes": _shape(
+        "action_id options", "initial_options confirm focus_on_load", strings=_INPUT, lists={"options": 10}
+    ),
+    "radio_buttons": _shape(
+        "action_id options", "initial_option confirm focus_on_load", strings=_INPUT, lists={"options": 10}
+    ),
+    "number_input": _shape(
+        "action_id is_decimal_allowed",
+        "placeholder initial_value min_value max_value focus_on_load",
+        texts={"placeholder": 150},
+        strings=_INPUT,
     ),
     "plain_text_input": _shape(
         "action_id",
@@ -76,10 +110,14 @@ SHAPES: Final[Mapping[str, Shape]] = {
     ),
 }
 BLOCKS: Final = frozenset({"section", "header", "divider", "context", "actions", "input"})
-INTERACTIVE: Final = frozenset({"button", "overflow", "static_select", "users_select"})
-PLAIN_ONLY: Final = frozenset(
-    {"header", "button", "option", "input", "plain_text_input", "static_select", "users_select"}
+CHOICES: Final = frozenset(
+    {"static_select", "multi_static_select", "users_select", "multi_users_select", "channels_select"}
+    | {"conversations_select", "datepicker", "timepicker", "checkboxes", "radio_buttons"}
 )
+INTERACTIVE: Final = CHOICES | {"button", "overflow"}
+INPUTS: Final = CHOICES | {"plain_text_input", "number_input"}
+# Why not all: checkboxes and radio buttons may format what they offer.
+PLAIN_ONLY: Final = (INTERACTIVE | INPUTS | {"header", "option", "input"}) - {"checkboxes", "radio_buttons"}
 
 
 def lint_message(message: Message) -> list[str]:
@@ -199,7 +237,7 @@ def _element_faults(block: str, element: Mapping[str, Any], where: str) -> Itera
     kind = str(element.get("type"))
     if block == "context":
         yield from _text_faults(element, 3000, where, plain=False)
-    elif kind in INTERACTIVE or (block == "input" and kind == "plain_text_input"):
+    elif kind in (INPUTS if block == "input" else INTERACTIVE):
         yield from _shape_faults(kind, element, where)
     else:
         yield f"{where}: {kind!r} is not an element that may stand in {block}"

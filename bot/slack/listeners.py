@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import structlog
@@ -27,6 +27,7 @@ from bot.slack.health import SlackHealth
 from bot.slack.home import Home
 from bot.slack.identity import Asker
 from bot.slack.message import Message
+from bot.slack.modals.opening import CALLBACK, Modals, in_modal
 from bot.slack.workspace import Workspace
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
@@ -38,6 +39,9 @@ log = structlog.get_logger(__name__)
 COMMANDS: Final = ("/oncall", "/override", "/page", "/incident")
 EVERYTHING: Final = re.compile(".*", re.DOTALL)
 Json = Mapping[str, Any]
+# Of a noun: what a button does whose action_id is "noun_verb". What it answers takes the place of the
+# message that the button stands on; a refusal is shown to whoever pressed it.
+Button = Callable[[Json, Asker], Awaitable[Message | None]]
 
 
 def _worth_a_line(record: logging.LogRecord) -> bool:
@@ -76,6 +80,8 @@ class Listeners:
         answering: Answering,
         commands: Commands,
         actions: Actions,
+        modals: Modals,
+        buttons: Mapping[str, Button],
         home: Home,
         workspace: Workspace,
         health: SlackHealth,
@@ -86,6 +92,8 @@ class Listeners:
         self._answering = answering
         self._commands = commands
         self._actions = actions
+        self._modals = modals
+        self._buttons = buttons
         self._home = home
         self._workspace = workspace
         self._health = health
@@ -97,7 +105,10 @@ class Listeners:
         app.error(self._failed)
         for command in COMMANDS:
             app.command(command)(self._command)
+        app.view(re.compile(re.escape(CALLBACK)))(self._submitted)
+        app.action(EVERYTHING, matchers=[_of_modal])(self._pressed)
         app.action(re.compile("|".join(sorted(DEEDS))))(self._click)
+        app.action(re.compile(rf"(?:{'|'.join(sorted(self._buttons))})_"))(self._button)
         app.event("app_mention")(self._mention)
         app.event("message")(self._message)
         app.event("app_home_opened")(self._home_opened)
@@ -108,15 +119,15 @@ class Listeners:
 
     async def _command(self, ack: AsyncAck, body: Json) -> None:
         self._health.heard()
-        asker = Asker(body["team_id"], body["user_id"], body.get("channel_id", ""))
+        url, trigger = body.get("response_url", ""), body.get("trigger_id", "")
+        place = body.get("channel_id", "")
+        asker = Asker(body["team_id"], body["user_id"], place, trigger_id=trigger, response_url=url)
         unit = self._commands.run(body["command"], body.get("text") or "", asker)
-        await self._answering.command(ack, body.get("response_url", ""), unit)
+        await self._answering.command(ack, url, unit)
 
     async def _click(self, ack: AsyncAck, body: Json) -> None:
         self._health.heard()
-        user, channel = body["user"], (body.get("channel") or {}).get("id", "")
-        team = user.get("team_id") or (body.get("team") or {}).get("id", "")
-        asker = Asker(team, user["id"], channel, via=Via.SLACK_BUTTON)
+        asker = _clicker(body)
 
         async def say(outcome: Ended) -> None:
             try:
@@ -128,11 +139,30 @@ class Listeners:
 
         await self._answering.click(ack, self._actions.click(body, asker), say)
 
-    async def _answer(self, body: Json, message: Message) -> None:
+    async def _button(self, ack: AsyncAck, body: Json) -> None:
+        self._health.heard()
+        noun = str(body["actions"][0]["action_id"]).partition("_")[0]
+
+        async def say(outcome: Ended) -> None:
+            if outcome.message is not None:
+                replace = outcome.well and outcome.final
+                await self._answer(body, outcome.message, replace=replace)
+
+        await self._answering.click(ack, self._buttons[noun](body, _clicker(body)), say)
+
+    async def _pressed(self, ack: AsyncAck, body: Json) -> None:
+        self._health.heard()
+        await self._modals.pressed(ack, body, _clicker(body))
+
+    async def _submitted(self, ack: AsyncAck, body: Json) -> None:
+        self._health.heard()
+        await self._modals.submitted(ack, body, _clicker(body))
+
+    async def _answer(self, body: Json, message: Message, *, replace: bool = False) -> None:
         """To the sender of a click: where it was made, or by direct message when there is no such place."""
         response_url, user = body.get("response_url"), body.get("user")
         if response_url:
-            await self._client.respond(str(response_url), message)
+            await self._client.respond(str(response_url), message, replace=replace)
         elif isinstance(user, Mapping) and user.get("id"):
             await self._client.tell(str(user["id"]), message)
 
@@ -214,6 +244,18 @@ class Listeners:
             await self._answer(body, message)
         except Exception as unsaid:
             log.warning("slack.not_answered", error=type(unsaid).__name__)
+
+
+def _clicker(body: Json) -> Asker:
+    user, channel = body["user"], (body.get("channel") or {}).get("id", "")
+    team = user.get("team_id") or (body.get("team") or {}).get("id", "")
+    trigger, url = body.get("trigger_id") or "", body.get("response_url") or ""
+    thread = (body.get("container") or {}).get("thread_ts")
+    return Asker(team, user["id"], channel, thread, Via.SLACK_BUTTON, trigger, url)
+
+
+async def _of_modal(body: Json) -> bool:
+    return in_modal(body)
 
 
 def _in_home(body: Json) -> bool:
