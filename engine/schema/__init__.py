@@ -24,10 +24,12 @@ from engine.schema.rota import (
     calendar_feeds,
     calendar_imports,
     cover_offers,
+    cover_parts,
     cover_requests,
     findings,
     handoffs,
     reminders_off,
+    shift_marks,
     shown,
 )
 from engine.schema.schedule import overrides, schedule_versions, schedules
@@ -53,6 +55,7 @@ __all__ = [
     "contact_rules",
     "counters",
     "cover_offers",
+    "cover_parts",
     "cover_requests",
     "dedup_keys",
     "deliveries",
@@ -74,6 +77,7 @@ __all__ = [
     "schedules",
     "schema_mark",
     "services",
+    "shift_marks",
     "shown",
     "timeline",
     "timers",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from engine.schema.columns import at, id_, index_where, json, metadata, one_of, org, ref, text
+from engine.schema.columns import at, id_, index_where, integer, json, metadata, one_of, org, ref, text
 
 ASKING = sa.text("status = 'open'")
 
@@ -21,6 +21,7 @@ cover_requests = sa.Table(
     at("start_at", nullable=False),
     at("end_at", nullable=False),
     text("status"),
+    integer("rev"),  # of what those who were asked are shown
     at("created_at", nullable=False),
     at("ended_at"),
     one_of("status", ("open", "filled", "expired", "withdrawn"), "status"),
@@ -36,15 +37,21 @@ cover_offers = sa.Table(
     ref("request_id", "cover_requests"),
     ref("person_id", "people"),
     text("answer"),
-    at("start_at"),  # of the part that was accepted
-    at("end_at"),
-    ref("override_id", "overrides", nullable=True),
-    text("channel_id", nullable=True),  # where the question stands
-    text("ts", nullable=True),
     at("answered_at"),
     sa.UniqueConstraint("org_id", "request_id", "person_id"),
     one_of("answer", ("asked", "accepted", "declined"), "answer"),
 )
+
+cover_parts = sa.Table(
+    "cover_parts",  # what was accepted: each is an override, and no longer taken once that is cancelled
+    metadata,
+    id_(),
+    org(),
+    ref("request_id", "cover_requests"),
+    ref("override_id", "overrides"),
+    sa.UniqueConstraint("org_id", "override_id"),
+)
+sa.Index("ix_cover_parts_request", cover_parts.c.org_id, cover_parts.c.request_id)
 
 handoffs = sa.Table(
     "handoffs",
@@ -54,8 +61,7 @@ handoffs = sa.Table(
     ref("schedule_id", "schedules"),
     at("at", nullable=False),
     json("people"),  # the ids of those who come on
-    text("channel_id", nullable=True),
-    text("ts", nullable=True),
+    json("body"),  # what its post says
     ref("accepted_by", "people", nullable=True),
     at("accepted_at"),
     sa.UniqueConstraint("org_id", "schedule_id", "at"),
@@ -72,6 +78,17 @@ findings = sa.Table(
     at("found_at", nullable=False),
     at("told_at"),
     sa.UniqueConstraint("org_id", "schedule_id", "key"),
+)
+
+shift_marks = sa.Table(
+    "shift_marks",  # how far the changes of a schedule have been told
+    metadata,
+    id_(),
+    org(),
+    ref("schedule_id", "schedules"),
+    json("people"),  # the ids of those who were said to be on call, the last time
+    at("told_until", nullable=False),
+    sa.UniqueConstraint("org_id", "schedule_id"),
 )
 
 reminders_off = sa.Table(

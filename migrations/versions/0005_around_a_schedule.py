@@ -59,6 +59,7 @@ def upgrade() -> None:
     sa.Column('start_at', sa.BigInteger(), nullable=False),
     sa.Column('end_at', sa.BigInteger(), nullable=False),
     sa.Column('status', sa.Text(), nullable=False),
+    sa.Column('rev', sa.Integer(), nullable=False),
     sa.Column('created_at', sa.BigInteger(), nullable=False),
     sa.Column('ended_at', sa.BigInteger(), nullable=True),
     sa.CheckConstraint("status IN ('open', 'filled', 'expired', 'withdrawn')", name=op.f('ck_cover_requests_status')),
@@ -88,8 +89,7 @@ def upgrade() -> None:
     sa.Column('schedule_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('at', sa.BigInteger(), nullable=False),
     sa.Column('people', sa.JSON(none_as_null=True), nullable=False),
-    sa.Column('channel_id', sa.Text(), nullable=True),
-    sa.Column('ts', sa.Text(), nullable=True),
+    sa.Column('body', sa.JSON(none_as_null=True), nullable=False),
     sa.Column('accepted_by', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=True),
     sa.Column('accepted_at', sa.BigInteger(), nullable=True),
     sa.ForeignKeyConstraint(['accepted_by'], ['people.id'], name=op.f('fk_handoffs_accepted_by_people')),
@@ -125,18 +125,35 @@ def upgrade() -> None:
     sa.Column('request_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('person_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
     sa.Column('answer', sa.Text(), nullable=False),
-    sa.Column('start_at', sa.BigInteger(), nullable=True),
-    sa.Column('end_at', sa.BigInteger(), nullable=True),
-    sa.Column('override_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=True),
-    sa.Column('channel_id', sa.Text(), nullable=True),
-    sa.Column('ts', sa.Text(), nullable=True),
     sa.Column('answered_at', sa.BigInteger(), nullable=True),
     sa.CheckConstraint("answer IN ('asked', 'accepted', 'declined')", name=op.f('ck_cover_offers_answer')),
-    sa.ForeignKeyConstraint(['override_id'], ['overrides.id'], name=op.f('fk_cover_offers_override_id_overrides')),
     sa.ForeignKeyConstraint(['person_id'], ['people.id'], name=op.f('fk_cover_offers_person_id_people')),
     sa.ForeignKeyConstraint(['request_id'], ['cover_requests.id'], name=op.f('fk_cover_offers_request_id_cover_requests')),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_cover_offers')),
     sa.UniqueConstraint('org_id', 'request_id', 'person_id', name=op.f('uq_cover_offers_org_id_request_id_person_id'))
+    )
+    op.create_table('cover_parts',
+    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False),
+    sa.Column('org_id', sa.BigInteger(), nullable=False),
+    sa.Column('request_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
+    sa.Column('override_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
+    sa.ForeignKeyConstraint(['override_id'], ['overrides.id'], name=op.f('fk_cover_parts_override_id_overrides')),
+    sa.ForeignKeyConstraint(['request_id'], ['cover_requests.id'], name=op.f('fk_cover_parts_request_id_cover_requests')),
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_cover_parts')),
+    sa.UniqueConstraint('org_id', 'override_id', name=op.f('uq_cover_parts_org_id_override_id'))
+    )
+    with op.batch_alter_table('cover_parts', schema=None) as batch_op:
+        batch_op.create_index('ix_cover_parts_request', ['org_id', 'request_id'], unique=False)
+
+    op.create_table('shift_marks',
+    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False),
+    sa.Column('org_id', sa.BigInteger(), nullable=False),
+    sa.Column('schedule_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
+    sa.Column('people', sa.JSON(none_as_null=True), nullable=False),
+    sa.Column('told_until', sa.BigInteger(), nullable=False),
+    sa.ForeignKeyConstraint(['schedule_id'], ['schedules.id'], name=op.f('fk_shift_marks_schedule_id_schedules')),
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_shift_marks')),
+    sa.UniqueConstraint('org_id', 'schedule_id', name=op.f('uq_shift_marks_org_id_schedule_id'))
     )
     with op.batch_alter_table('schedules', schema=None) as batch_op:
         batch_op.add_column(sa.Column('channel', sa.Text(), nullable=True))
@@ -151,6 +168,8 @@ def downgrade() -> None:
         batch_op.drop_column('user_group')
         batch_op.drop_column('channel')
 
+    op.drop_table('shift_marks')
+    op.drop_table('cover_parts')
     op.drop_table('cover_offers')
     op.drop_table('shown_in_slack')
     op.drop_table('reminders_off')
