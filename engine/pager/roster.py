@@ -99,25 +99,51 @@ class Roster:
     ) -> OverrideSet:
         """Put a person on call. Without a schedule it is the one that can be meant, or a question back."""
         now = self._clock.now()
-        _check_interval(start_at, end_at, now)
 
         async def unit(tx: Tx) -> OverrideSet:
-            await store.lock(tx, ORG)
-            directory = await self._read(tx, now)
-            person = _active(directory, person_id)
-            covered = None if covers_id is None else _active(directory, covers_id)
-            if (covered is None) is (kind == OverrideKind.COVER.value):
-                raise BadInput("A cover names whom it covers, and nothing else does.")
-            named = _meant(directory, schedule_id, actor, now)
-            wanted = Override(0, named.id, kind, person.id, covers_id, start_at, end_at, actor.name)
-            override_id = await schedules.insert_override(tx, ORG, wanted, now)
-            await store.bump(tx, ORG)
-            replaced = _replaced(directory, named, wanted)
-            return OverrideSet(replace(wanted, id=override_id), named.name, replaced)
+            return await self.place(
+                tx,
+                now,
+                schedule_id=schedule_id,
+                person_id=person_id,
+                start_at=start_at,
+                end_at=end_at,
+                actor=actor,
+                kind=kind,
+                covers_id=covers_id,
+            )
 
         done = await self._database.write(unit, rank=Writer.RESPOND)
         log.info("override.set", override=done.override.id, schedule=done.schedule, via=actor.via)
         return done
+
+    async def place(
+        self,
+        tx: Tx,
+        now: datetime,
+        *,
+        schedule_id: int | None,
+        person_id: int,
+        start_at: datetime,
+        end_at: datetime,
+        actor: Actor,
+        kind: str = OverrideKind.REPLACE_ALL.value,
+        covers_id: int | None = None,
+    ) -> OverrideSet:
+        """The same in a transaction of the caller's, as its last change: counters are locked last."""
+        _check_interval(start_at, end_at, now)
+        await store.lock(tx, ORG)
+        directory = await self._read(tx, now)
+        person = _active(directory, person_id)
+        covered = None if covers_id is None else _active(directory, covers_id)
+        if (covered is None) is (kind == OverrideKind.COVER.value):
+            raise BadInput("A cover names whom it covers, and nothing else does.")
+        named = _meant(directory, schedule_id, actor, now)
+        wanted = Override(0, named.id, kind, person.id, covers_id, start_at, end_at, actor.name)
+        override_id = await schedules.insert_override(tx, ORG, wanted, now)
+        await store.bump(tx, ORG)
+        replaced = _replaced(directory, named, wanted)
+        return OverrideSet(replace(wanted, id=override_id), named.name, replaced)
 
     async def overrides(self, schedule_id: int | None = None) -> list[Override]:
         """Those that are not over, in the order of their creation."""
