@@ -1,0 +1,108 @@
+"""Messages about shifts: durable deliveries of kind `notice`, and what they show when things changed.
+
+Sends nothing itself. A notice never delays a page: it has the last rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from engine.db import Tx
+from engine.directory import ContactMethod, Person
+from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method, Rank
+from engine.pager.apply import deliver_armings
+from engine.store import deliveries, notices, timers
+from engine.store.deliveries import NewDelivery
+
+Body = Mapping[str, Any]
+IN_FLIGHT: Final = timedelta(seconds=15)  # longer than a send may take: then it is known where it stands
+SHOWN: Final = frozenset({DeliveryStatus.SENT, DeliveryStatus.DELIVERED})
+
+
+def to_person(person: Person, key: str, body: Body, due_at: datetime) -> NewDelivery | None:
+    """By direct message, else by mail; None for whom neither reaches."""
+    method = _method(person)
+    if method is None or not person.active:
+        return None
+    return NewDelivery(
+        incident_id=None,
+        kind=DeliveryKind.NOTICE,
+        method=method.kind,
+        idem_key=key,
+        due_at=due_at,
+        person_id=person.id,
+        method_id=method.id,
+        body=body,
+    )
+
+
+def _method(person: Person) -> ContactMethod | None:
+    usable = {method.kind: method for method in person.methods if method.usable}
+    return usable.get(Method.SLACK) or usable.get(Method.EMAIL)
+
+
+def has_slack(person: Person) -> bool:
+    """Can this person press a button?"""
+    method = _method(person)
+    return person.active and method is not None and method.kind is Method.SLACK
+
+
+def to_channel(channel: str, key: str, body: Body, due_at: datetime) -> NewDelivery:
+    return NewDelivery(
+        incident_id=None,
+        kind=DeliveryKind.NOTICE,
+        method=Method.CHANNEL,
+        idem_key=key,
+        due_at=due_at,
+        address=channel,
+        body=body,
+    )
+
+
+async def tell(tx: Tx, org_id: int, new: Sequence[NewDelivery | None], now: datetime) -> None:
+    """Each once, however often it is told: `idem_key` says which are the same."""
+    queued = await deliveries.queue(tx, org_id, [one for one in new if one is not None], now)
+    await timers.arm(tx, org_id, deliver_armings(queued, Rank.NOTICE))
+
+
+async def show_anew(
+    tx: Tx, org_id: int, bodies: Mapping[str, Body], rev: int, now: datetime, *, unsent: bool = True
+) -> None:
+    """Let the messages with these keys say this instead. `rev` counts how often they changed.
+
+    What was not sent yet is sent with these words, or with `unsent` False not at all.
+    """
+    found = await notices.by_keys(tx, org_id, sorted(bodies))
+    stale = [f"{key}:r{number}" for key in bodies for number in range(1, rev)]
+    older = await notices.by_keys(tx, org_id, sorted(stale))
+    waiting = [one for one in found if one.status is DeliveryStatus.QUEUED]
+    over = [*(one for one in older if one.status is DeliveryStatus.QUEUED), *([] if unsent else waiting)]
+    # Why first: where no incident is locked, timers come before deliveries.
+    await timers.disarm_unsent(tx, org_id, [one.id for one in over])
+    again = [_anew(one, bodies[one.idem_key], rev, now) for one in found]
+    await tell(tx, org_id, again, now)
+    await notices.cancel(tx, [one.id for one in over], "it says something else by now", now)
+    if unsent:
+        await notices.reword(tx, {one.id: bodies[one.idem_key] for one in waiting})
+
+
+def _anew(one: Delivery, body: Body, rev: int, now: datetime) -> NewDelivery | None:
+    """A change of the message that was sent; None where there is none to change."""
+    if one.method not in {Method.SLACK, Method.CHANNEL}:
+        return None
+    due_at = now if one.status in SHOWN else now + IN_FLIGHT
+    if one.status not in SHOWN and one.status is not DeliveryStatus.SENDING:
+        return None
+    return NewDelivery(
+        incident_id=None,
+        kind=DeliveryKind.NOTICE,
+        method=one.method,
+        idem_key=f"{one.idem_key}:r{rev}",
+        due_at=due_at,
+        person_id=one.person_id,
+        method_id=one.method_id,
+        address=one.address,
+        body={**body, "replaces": one.id, "at": one.provider_ref},
+    )
