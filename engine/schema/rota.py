@@ -147,3 +147,16 @@ shown = sa.Table(
     sa.UniqueConstraint("org_id", "schedule_id", "what"),
     one_of("what", ("user_group", "topic"), "what"),
 )
+
+drafts = sa.Table(
+    "drafts",  # what somebody is typing into a form that is too large for Slack to remember
+    metadata,
+    id_(),
+    org(),
+    ref("person_id", "people"),
+    text("form"),
+    integer("rev"),
+    json("body"),
+    at("updated_at", nullable=False),
+)
+sa.Index("ix_drafts_updated", drafts.c.org_id, drafts.c.updated_at)

@@ -21,6 +21,7 @@ schedules = sa.Table(
         "topic", sa.Boolean, nullable=False, default=False, server_default=sa.false()
     ),  # of the channel
     at("deleted_at"),
+    text("deleted_by", nullable=True),
     sa.UniqueConstraint("org_id", "name"),
 )
 
@@ -33,6 +34,7 @@ schedule_versions = sa.Table(
     at("effective_from", nullable=False),
     json("definition"),  # timezone, layers, holidays, fallback; people by the text of their id
     at("created_at", nullable=False),
+    sa.Column("created_by", sa.Text, nullable=False, default="", server_default=""),
 )
 sa.Index("ix_schedule_versions_schedule", schedule_versions.c.org_id, schedule_versions.c.schedule_id)
 

@@ -155,7 +155,24 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id', name=op.f('pk_shift_marks')),
     sa.UniqueConstraint('org_id', 'schedule_id', name=op.f('uq_shift_marks_org_id_schedule_id'))
     )
+    op.create_table('drafts',
+    sa.Column('id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), autoincrement=True, nullable=False),
+    sa.Column('org_id', sa.BigInteger(), nullable=False),
+    sa.Column('person_id', sa.BigInteger().with_variant(sa.Integer(), 'sqlite'), nullable=False),
+    sa.Column('form', sa.Text(), nullable=False),
+    sa.Column('rev', sa.Integer(), nullable=False),
+    sa.Column('body', sa.JSON(none_as_null=True), nullable=False),
+    sa.Column('updated_at', sa.BigInteger(), nullable=False),
+    sa.ForeignKeyConstraint(['person_id'], ['people.id'], name=op.f('fk_drafts_person_id_people')),
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_drafts'))
+    )
+    with op.batch_alter_table('drafts', schema=None) as batch_op:
+        batch_op.create_index('ix_drafts_updated', ['org_id', 'updated_at'], unique=False)
+
+    with op.batch_alter_table('schedule_versions', schema=None) as batch_op:
+        batch_op.add_column(sa.Column('created_by', sa.Text(), server_default='', nullable=False))
     with op.batch_alter_table('schedules', schema=None) as batch_op:
+        batch_op.add_column(sa.Column('deleted_by', sa.Text(), nullable=True))
         batch_op.add_column(sa.Column('channel', sa.Text(), nullable=True))
         batch_op.add_column(sa.Column('user_group', sa.Text(), nullable=True))
         batch_op.add_column(sa.Column('topic', sa.Boolean(), server_default=sa.false(), nullable=False))
@@ -167,7 +184,14 @@ def downgrade() -> None:
         batch_op.drop_column('topic')
         batch_op.drop_column('user_group')
         batch_op.drop_column('channel')
+        batch_op.drop_column('deleted_by')
+    with op.batch_alter_table('schedule_versions', schema=None) as batch_op:
+        batch_op.drop_column('created_by')
 
+    with op.batch_alter_table('drafts', schema=None) as batch_op:
+        batch_op.drop_index('ix_drafts_updated')
+
+    op.drop_table('drafts')
     op.drop_table('shift_marks')
     op.drop_table('cover_parts')
     op.drop_table('cover_offers')
