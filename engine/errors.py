@@ -4,9 +4,11 @@ MidwatchError
 ├── BadInput                what was sent cannot be used; say why, in the sender's words
 │   ├── BadPayload          a source could not read the body
 │   ├── BadConfig           midwatch.yaml or a setting, every mistake listed
+│   ├── BadCalendar         a calendar that cannot be read or fetched, and why
 │   └── BadCommand          what a person typed, with the right form
 ├── NotFound                no such incident, person, service …
 ├── Refused                 understood, and not allowed for this person
+│   └── Overtaken           somebody else changed the same thing meanwhile; nothing was written
 ├── Unavailable             transient: the sender should try again (HTTP 503)
 │   └── Overloaded
 ├── Unsound                 this install would break a promise; it does not start
@@ -41,6 +43,10 @@ class BadConfig(BadInput):
         super().__init__("\n".join(self.mistakes))
 
 
+class BadCalendar(BadInput):
+    """What is there is no calendar."""
+
+
 class BadCommand(BadInput):
     """That command is not understood."""
 
@@ -51,6 +57,10 @@ class NotFound(MidwatchError):
 
 class Refused(MidwatchError):
     """You may not do this."""
+
+
+class Overtaken(Refused):
+    """Somebody else changed this meanwhile."""
 
 
 class Unavailable(MidwatchError):
