@@ -5,11 +5,12 @@ Never sends. Text from elsewhere is escaped here.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from bot.slack import escape
 from bot.slack.blocks import headline
-from bot.slack.message import Message, note
+from bot.slack.message import Block, Message, actions, button, note, section
 from engine.models import DeliveryKind, IncidentView, Page
 
 TEXT_MAX: Final = 2500  # with the line that names the incident it still fits a section
@@ -17,12 +18,23 @@ SIGNS: Final = {DeliveryKind.OPS: "🚨 ", DeliveryKind.NOTICE: "", DeliveryKind
 
 
 def of_page(page: Page) -> Message:
-    """What a delivery that is no page says; about an incident it names it, unless it stands in its thread."""
+    """What a delivery that is no page says; about an incident it names it, unless it stands in its thread.
+
+    It may mention people by their ids, and have buttons.
+    """
     text = escape.text(page.text or str(page.body.get("text", "")), TEXT_MAX)
     sign = SIGNS.get(page.kind, "")
     if page.incident is not None and not page.body.get("thread"):
         text = f"{text}\n{headline(page.incident)}" if text else headline(page.incident)
-    return note(f"{sign}{text or 'Midwatch'}")
+    mentions = [escape.mention(str(one)) for one in page.body.get("mentions") or ()]
+    said = " ".join([*filter(None, mentions), f"{sign}{text or 'Midwatch'}"])
+    buttons = page.body.get("buttons")
+    return Message(said, (section(said), _row(buttons))) if buttons else note(said)
+
+
+def _row(buttons: Sequence[Mapping[str, Any]]) -> Block:
+    made = [button(one["do"], one["label"], one["value"], one.get("style")) for one in buttons]
+    return actions("notice", made)
 
 
 def call_for_anybody(view: IncidentView, mention: str) -> Message:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 import structlog
+from slack_sdk.errors import SlackApiError
 
 from bot.slack import blocks, notices
 from bot.slack.client import Placed, SlackClient, delivery_metadata
-from bot.slack.errors import outcome_of, trouble_of
+from bot.slack.errors import Kind, outcome_of, trouble_of
 from bot.slack.health import SlackHealth
 from bot.slack.message import Message
 from engine.clock import Clock
@@ -52,6 +53,8 @@ class SlackTransport:
     async def _send(self, page: Page) -> Placed:
         channel = await self._channel(page)
         message, plain = self._messages(page)
+        if "replaces" in page.body:
+            return await self._change(page, channel, message, plain)
         if page.attempt > 1:
             found, certain = await self._sent_before(channel, page.id)
             if found is not None:
@@ -66,6 +69,21 @@ class SlackTransport:
             broadcast=_calls_channel(page),
             metadata=delivery_metadata(page.id),
         )
+
+    async def _change(self, page: Page, channel: str, message: Message, plain: Message) -> Placed:
+        """Let an earlier message say this; one that is not there any more needs no change."""
+        place, _, ts = str(page.body.get("at") or "").partition(":")
+        at = Placed(place, ts) if ts else None
+        if at is None:
+            at = await self._client.find_sent(channel, delivery_metadata(int(page.body["replaces"])))
+        if at is None:
+            return Placed(channel, "")
+        try:
+            await self._client.update(at, message, plain=plain)
+        except SlackApiError as error:
+            if trouble_of(error).kind is not Kind.GONE:
+                raise
+        return at
 
     async def _channel(self, page: Page) -> str:
         """A person's id becomes their channel of direct messages; anything else is a channel."""
