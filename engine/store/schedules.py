@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -19,15 +19,29 @@ from engine.directory import NamedSchedule, Override
 from engine.errors import BadInput
 from engine.schedule import OverrideKind, Schedule, ScheduleOverride, parse_schedule, with_overrides
 from engine.schema import overrides, schedule_versions, schedules
+from engine.store.calendars import read_shifts
 
 log = structlog.get_logger(__name__)
 
 RECENT: Final = timedelta(days=1)  # ended overrides are kept that long: "since when" looks back at them
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What is known of a version besides what it says, and whether its schedule was deleted."""
+
+    id: int
+    created_at: datetime
+    created_by: str
+    schedule: str
+    deleted_at: datetime | None
+    deleted_by: str | None
+
+
 async def read_schedules(tx: Tx, org_id: int, now: datetime) -> dict[int, NamedSchedule]:
     """The version in force at `now` of each schedule that was not deleted, with its overrides, by id."""
-    taken = await _overrides_by_schedule(tx, org_id, now)
+    overridden = await _overrides_by_schedule(tx, org_id, now)
+    followed = await read_shifts(tx, org_id, now - RECENT)
     found: dict[int, NamedSchedule] = {}
     for row in await tx.execute(_in_force(org_id, now)):
         # Why not raise: one schedule that cannot be read must not stop the others; its level falls back.
@@ -36,7 +50,8 @@ async def read_schedules(tx: Tx, org_id: int, now: datetime) -> dict[int, NamedS
         except BadInput as error:
             log.error("schedule.unreadable", schedule=row.name, error=str(error))  # noqa: TRY400  # said
             continue
-        schedule = with_overrides(plain, map(_taken, taken[row.schedule_id]))
+        by_hand = map(taken, overridden[row.schedule_id])
+        schedule = with_overrides(plain, [*followed.get(row.schedule_id, ()), *by_hand])
         found[row.schedule_id] = replace(
             named(row.schedule_id, row.name, schedule),
             channel=row.channel,
@@ -72,9 +87,9 @@ async def show_schedule(
 
 
 async def append_schedule(
-    tx: Tx, org_id: int, schedule_id: int, definition: Mapping[str, Any], now: datetime
+    tx: Tx, org_id: int, schedule_id: int, definition: Mapping[str, Any], now: datetime, *, by: str = ""
 ) -> None:
-    """Store a new version that is in force from `now` on."""
+    """Store a new version that is in force from `now` on; `by` is whoever made it."""
     await tx.execute(
         sa.insert(schedule_versions).values(
             org_id=org_id,
@@ -82,7 +97,37 @@ async def append_schedule(
             effective_from=now,
             definition=definition,
             created_at=now,
+            created_by=by,
         )
+    )
+
+
+async def newest_version(tx: Tx, org_id: int, schedule_id: int) -> Version | None:
+    """The newest version of a schedule, deleted or not; None if there is no such schedule."""
+    statement = (
+        sa.select(
+            schedule_versions.c.id,
+            schedule_versions.c.created_at,
+            schedule_versions.c.created_by,
+            schedules.c.name,
+            schedules.c.deleted_at,
+            schedules.c.deleted_by,
+        )
+        .join(schedules, schedules.c.id == schedule_versions.c.schedule_id)
+        .where(schedule_versions.c.org_id == org_id, schedule_versions.c.schedule_id == schedule_id)
+        .order_by(schedule_versions.c.effective_from.desc(), schedule_versions.c.id.desc())
+        .limit(1)
+    )
+    row = (await tx.execute(statement)).first()
+    return None if row is None else Version(*row)
+
+
+async def delete_schedule(tx: Tx, org_id: int, schedule_id: int, by: str, now: datetime) -> None:
+    """Its versions stay: who was on call is still true."""
+    await tx.execute(
+        sa.update(schedules)
+        .where(schedules.c.org_id == org_id, schedules.c.id == schedule_id, schedules.c.deleted_at.is_(None))
+        .values(deleted_at=now, deleted_by=by)
     )
 
 
@@ -151,13 +196,14 @@ def _in_force(org_id: int, now: datetime) -> sa.Select[Any]:
 
 
 async def _overrides_by_schedule(tx: Tx, org_id: int, now: datetime) -> dict[int, list[Override]]:
-    taken: dict[int, list[Override]] = defaultdict(list)
+    found: dict[int, list[Override]] = defaultdict(list)
     for override in await read_overrides(tx, org_id, after=now - RECENT):
-        taken[override.schedule_id].append(override)
-    return taken
+        found[override.schedule_id].append(override)
+    return found
 
 
-def _taken(override: Override) -> ScheduleOverride:
+def taken(override: Override) -> ScheduleOverride:
+    """As the resolver wants it."""
     return ScheduleOverride(
         OverrideKind(override.kind),
         str(override.person_id),
