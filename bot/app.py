@@ -37,8 +37,11 @@ from engine.notify.transport import Transport, Transports
 from engine.notify.twilio import TwilioTransport
 from engine.nudge import Nudge
 from engine.pager.chores import Chore, Chores, Errand, Errands
+from engine.pager.cover import Cover
 from engine.pager.escalate import Escalator
+from engine.pager.handoff import Handoffs
 from engine.pager.receive import Receiver
+from engine.pager.reminders import Rounds, Shifts
 from engine.pager.respond import Calls, Responder
 from engine.pager.roster import Roster
 from engine.pager.setup import Setup
@@ -208,7 +211,12 @@ def _worker(core: Core, pipeline: Pipeline, slack: Slack | None, owner: str) -> 
 
 def _chores(core: Core) -> dict[TimerKind, Chore]:
     """What is due of schedules and touches only SQL."""
-    return {}
+    rota = (core.database, core.clock, core.roster, core.nudge)
+    return {
+        TimerKind.SHIFT: Shifts(core.roster).look,
+        TimerKind.HANDOFF: Handoffs(*rota).unaccepted,
+        TimerKind.COVER: Cover(*rota).expire,
+    }
 
 
 def _errands(core: Core, slack: Slack | None) -> dict[TimerKind, Errand]:
@@ -236,6 +244,7 @@ def _sweeps(settings: Settings, core: Core, worker: Worker, watch: Watch) -> Swe
         worker,
         pulse=watch.pulse,
         watch=watch,
+        rounds=Rounds(core.database, core.clock, core.nudge, core.roster.directory),
         heartbeat_url=settings.heartbeat_url,
     )
 

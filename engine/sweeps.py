@@ -1,4 +1,5 @@
-"""Idempotent work on an interval: the audit, cards whose counts moved, old inbound ids, the heartbeat.
+"""Idempotent work on an interval: the audit, schedules that changed, cards whose counts moved, old inbound
+ids, the heartbeat.
 
 Nothing here has a due time that matters: whatever has one is a timer row. Each sweep is a loop that
 ticks when it succeeded, so that one which stopped, or always fails, is noticed.
@@ -23,6 +24,7 @@ from engine.errors import Unavailable
 from engine.heartbeat import Heartbeat
 from engine.models import ORG, Rank, TimerKind
 from engine.nudge import Nudge
+from engine.pager.reminders import Rounds
 from engine.pulse import SILENT, Pulse
 from engine.store import cards, journal
 from engine.store.timers import Arming, arm
@@ -31,6 +33,7 @@ from engine.worker import Lane, Worker
 
 log = structlog.get_logger(__name__)
 
+ROUND: Final = timedelta(seconds=2)  # so soon it is noticed that somebody else is on call
 CARD_AGE: Final = timedelta(seconds=10)  # a storm updates a card this often
 CARDS_AT_ONCE: Final = 100
 INBOUND_KEPT: Final = timedelta(hours=24)  # Slack repeats an event for up to a day
@@ -56,6 +59,7 @@ class Sweeps:
         *,
         pulse: Pulse,
         watch: Watch,
+        rounds: Rounds,
         heartbeat_url: str | None = None,
     ) -> None:
         self._database = database
@@ -64,6 +68,7 @@ class Sweeps:
         self._worker = worker
         self._pulse = pulse
         self._watch = watch
+        self.rounds = rounds
         self._heartbeat = Heartbeat(database, pulse, heartbeat_url) if heartbeat_url else None
         self.audit = Audit(database, clock, nudge)
         self._scheduler: Any = None
@@ -90,6 +95,7 @@ class Sweeps:
         sweeps = [
             Sweep("audit", timedelta(minutes=1), self.audit.run),
             Sweep("watch_loops", SILENT, self._watch.alarm_silent),  # the watch itself among them
+            Sweep("rounds", ROUND, self.rounds.go),
             Sweep("refresh_cards", CARD_AGE / 2, self.refresh_cards),
             Sweep("forget", timedelta(hours=1), self.forget),
         ]

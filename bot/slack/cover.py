@@ -19,6 +19,7 @@ from bot.slack.message import Message, note
 from bot.slack.names import no_such
 from bot.slack.times import Span, read_interval
 from bot.slack.typed import folded
+from engine.clock import Clock
 from engine.errors import BadCommand, Refused
 from engine.pager.cover import Asked, Cover, CoverAnswer
 from engine.pager.cover_words import ALL, DECLINE, Story
@@ -116,10 +117,17 @@ def _name(typed: Sequence[str]) -> str | None:
 class CoverCommand:
     """Does what was typed or clicked, and says what came of it."""
 
-    def __init__(self, cover: Cover, roster: Roster, identity: Identity) -> None:
+    def __init__(self, cover: Cover, roster: Roster, identity: Identity, clock: Clock) -> None:
         self._cover = cover
         self._roster = roster
         self._identity = identity
+        self._clock = clock
+
+    async def run(self, typed: str, asker: Asker) -> Message:
+        """What follows `cover`, read on the asker's own clock."""
+        reader = await self._identity.reader(asker)
+        zone = words.zone_of(reader.timezone if reader else "UTC")
+        return await self.do(parse(typed, self._clock.now(), zone), asker)
 
     async def do(self, command: Command, asker: Asker) -> Message:
         if isinstance(command, ListCovers):
@@ -196,7 +204,9 @@ def asked(done: Asked, guessed: Sequence[str] = ()) -> Message:
 def listed(found: Sequence[tuple[Story, Mapping[int, str]]]) -> Message:
     if not found:
         return note(f"Nobody seeks cover. Ask for it with {FORM}.")
-    return paragraphs((_row(*one) for one in found), footer="`/oncall cover take 3` · `/oncall cover cancel 3`")
+    return paragraphs(
+        (_row(*one) for one in found), footer="`/oncall cover take 3` · `/oncall cover cancel 3`"
+    )
 
 
 def _row(story: Story, answers: Mapping[int, str]) -> str:

@@ -18,7 +18,11 @@ from bot.slack.cards import Cards
 from bot.slack.client import SlackClient
 from bot.slack.commands import Commands, Engine
 from bot.slack.connection import Connection, Rhythm
+from bot.slack.cover import NOUN as COVER
+from bot.slack.cover import CoverCommand
 from bot.slack.door import Door
+from bot.slack.handoffs import NOUN as HANDOFF
+from bot.slack.handoffs import HandoffButtons
 from bot.slack.health import SlackHealth
 from bot.slack.home import Home
 from bot.slack.identity import Identity
@@ -30,8 +34,11 @@ from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.models import ORG
 from engine.pager.alarm import raise_alarm
+from engine.pager.cover import Cover
+from engine.pager.handoff import Handoffs
 from engine.pager.maintenance import Maintenance
 from engine.pager.receive import Receiver
+from engine.pager.reminders import Choices
 from engine.pager.respond import Responder
 from engine.pager.roster import Roster
 from engine.pager.setup import Setup
@@ -71,6 +78,10 @@ class Slack:
         forms: list[Form] = []  # each modal
         modals = self.modals = Modals(client, self._answering, forms)
         buttons: dict[str, Button] = {"modal": modals.reopen}  # by noun, of those that stand on no card
+        rota = (database, clock, roster, nudge)
+        covers = CoverCommand(Cover(*rota), roster, identity, clock)
+        handoffs = HandoffButtons(Handoffs(*rota), Choices(database), identity)
+        buttons |= {COVER: covers.click, HANDOFF: handoffs.click}
         Listeners(
             self.app,
             client,

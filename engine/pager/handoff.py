@@ -59,9 +59,7 @@ async def hand_off(
     asking = {**body, "buttons": button} if handing.came else body
     await notice.tell(tx, ORG, _posts(directory, named, handing, number, asking, now), now)
     if handing.came:
-        await timers.arm(
-            tx, ORG, [Arming(TimerKind.HANDOFF, number, now + ACCEPT_WITHIN, rank=Rank.NOTICE)]
-        )
+        await timers.arm(tx, ORG, [Arming(TimerKind.HANDOFF, number, now + ACCEPT_WITHIN, rank=Rank.NOTICE)])
 
 
 def _posts(

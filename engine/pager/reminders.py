@@ -15,7 +15,6 @@ from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule, Person
 from engine.models import ORG, Method, Rank, Timer, TimerKind
-from engine.nudge import Nudge
 from engine.pager import notice
 from engine.pager.clockwords import between, length
 from engine.pager.handoff import hand_off
@@ -124,7 +123,7 @@ class Rounds:
         self,
         database: Database,
         clock: Clock,
-        nudge: Nudge,
+        nudge: Callable[[], None],
         directory_now: Callable[[], Awaitable[Directory]],
     ) -> None:
         self._database = database

@@ -76,9 +76,7 @@ async def insert(
 
 async def read(tx: Tx, org_id: int, handoff_id: int) -> Handoff | None:
     row = (
-        await tx.execute(
-            sa.select(*_COLUMNS).where(handoffs.c.org_id == org_id, handoffs.c.id == handoff_id)
-        )
+        await tx.execute(sa.select(*_COLUMNS).where(handoffs.c.org_id == org_id, handoffs.c.id == handoff_id))
     ).first()
     return None if row is None else _handoff(row)
 

@@ -80,9 +80,7 @@ async def set_mark(tx: Tx, org_id: int, schedule_id: int, new: Mark) -> None:
 async def forget_mark(tx: Tx, org_id: int, schedule_id: int) -> None:
     """A schedule that was deleted announces nothing should it come back."""
     await tx.execute(
-        sa.delete(shift_marks).where(
-            shift_marks.c.org_id == org_id, shift_marks.c.schedule_id == schedule_id
-        )
+        sa.delete(shift_marks).where(shift_marks.c.org_id == org_id, shift_marks.c.schedule_id == schedule_id)
     )
 
 
