@@ -10,7 +10,7 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from aiohttp.web import Application
@@ -24,6 +24,7 @@ from bot.slack.face import Slack
 from bot.sms_poll import SmsPoll
 from bot.web.parts import Demo, Phones, WebParts
 from bot.web.server import build_web
+from engine.calendar.fetch import fetcher
 from engine.clock import Clock
 from engine.crew import Crew
 from engine.db import Database
@@ -36,10 +37,14 @@ from engine.notify.status import ProviderStatus
 from engine.notify.transport import Transport, Transports
 from engine.notify.twilio import TwilioTransport
 from engine.nudge import Nudge
+from engine.pager.abreast import Abreast
+from engine.pager.calendars import Calendars
 from engine.pager.chores import Chore, Chores, Errand, Errands
 from engine.pager.cover import Cover
+from engine.pager.coverage import Coverage, nobody_asked
 from engine.pager.escalate import Escalator
 from engine.pager.handoff import Handoffs
+from engine.pager.imports import Imports
 from engine.pager.receive import Receiver
 from engine.pager.reminders import Rounds, Shifts
 from engine.pager.respond import Calls, Responder
@@ -98,7 +103,7 @@ def build(
     used = Transports(made)
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     pipeline = later.pipeline = _pipeline(settings, core, used, owner)
-    worker = _worker(core, pipeline, slack, owner)
+    worker = _worker(settings, core, pipeline, slack, owner)
     core.nudge.subscribe(worker.wake)
     outcry = Outcry(used, settings.ops_channel, settings.fallback_urls)
     watch = Watch(core.database, clock, core.nudge, Pulse(), outcry.say)
@@ -187,7 +192,7 @@ def _pipeline(settings: Settings, core: Core, transports: Transports, owner: str
     )
 
 
-def _worker(core: Core, pipeline: Pipeline, slack: Slack | None, owner: str) -> Worker:
+def _worker(settings: Settings, core: Core, pipeline: Pipeline, slack: Slack | None, owner: str) -> Worker:
     clock, database = core.clock, core.database
     escalator = Escalator(database, clock, core.roster.directory, core.nudge)
     cards = Claiming(database, clock, owner, slack.cards) if slack is not None else NoCards(database)
@@ -200,7 +205,7 @@ def _worker(core: Core, pipeline: Pipeline, slack: Slack | None, owner: str) -> 
         Lane(LaneName.ROTA, Chores(database, clock, core.nudge, _chores(core)), horizon, database, clock),
         Lane(
             LaneName.OUTSIDE,
-            Claiming(database, clock, owner, Errands(database, clock, _errands(core, slack))),
+            Claiming(database, clock, owner, Errands(database, clock, _errands(settings, core, slack))),
             horizon,
             database,
             clock,
@@ -219,9 +224,20 @@ def _chores(core: Core) -> dict[TimerKind, Chore]:
     }
 
 
-def _errands(core: Core, slack: Slack | None) -> dict[TimerKind, Errand]:
+def _errands(settings: Settings, core: Core, slack: Slack | None) -> dict[TimerKind, Errand]:
     """What is due of schedules and asks somebody outside."""
-    return {}
+    database, clock, nudge, roster = core.database, core.clock, core.nudge, core.roster
+    fetch = fetcher(allow_private=settings.calendar_private)
+    asked = nobody_asked if slack is None else slack.showing.who_left
+    return {
+        TimerKind.COVERAGE: Coverage(database, nudge, roster, asked).look,
+        TimerKind.SHOWN: not_shown if slack is None else slack.showing.show,
+        TimerKind.CALENDAR: Imports(database, clock, nudge, roster, core.vault, fetch).fetch,
+    }
+
+
+async def not_shown(_timer: Timer, _now: datetime) -> None:
+    """Without Slack there is no group and no topic."""
 
 
 class NoCards:
@@ -245,6 +261,7 @@ def _sweeps(settings: Settings, core: Core, worker: Worker, watch: Watch) -> Swe
         pulse=watch.pulse,
         watch=watch,
         rounds=Rounds(core.database, core.clock, core.nudge, core.roster.directory),
+        abreast=Abreast(core.database, core.clock, core.nudge, core.roster.directory),
         heartbeat_url=settings.heartbeat_url,
     )
 
@@ -278,6 +295,7 @@ def _web_parts(app: App) -> WebParts:
         public_url=settings.public_url,
         phones=phones,
         slack_http=app.slack.handle_http if app.slack and settings.slack_signing_secret else None,
+        calendars=Calendars(app.database, app.clock, app.roster, settings.public_url),
         # Why Twilio's URL: in the demo the sandbox is the phone company, and its page is at its root.
         demo=Demo(app.next_due, app.advance, settings.twilio_api_url) if settings.demo else None,
     )

@@ -29,7 +29,7 @@ PATTERNS: Final = tuple(
     for pattern in (
         r"xox[a-z]+-[\w.-]+",
         r"xapp-[\w.-]+",
-        r"\bmw[kt]_[\w-]+",
+        r"\bmw[ktc]_[\w-]+",
         r"(?P<kept>\bAC[0-9a-f]{32}:)[^\s@\"'/]+",
         r"(?P<kept>://[^\s:/@\"']*:)[^\s@\"'/]+(?=@)",
         r"(?P<kept>\b(?:Bearer|Basic|Integration-Key)[ =:]+)[^\s,\"'}]+",

@@ -132,6 +132,7 @@ class Settings(BaseModel):
         ]
         | None
     ) = None
+    calendar_private: bool = False  # may a calendar that a schedule follows be on a private address?
     demo: bool = False
 
     @property

@@ -24,6 +24,7 @@ from engine.errors import Unavailable
 from engine.heartbeat import Heartbeat
 from engine.models import ORG, Rank, TimerKind
 from engine.nudge import Nudge
+from engine.pager.abreast import Abreast
 from engine.pager.reminders import Rounds
 from engine.pulse import SILENT, Pulse
 from engine.store import cards, journal
@@ -60,6 +61,7 @@ class Sweeps:
         pulse: Pulse,
         watch: Watch,
         rounds: Rounds,
+        abreast: Abreast,
         heartbeat_url: str | None = None,
     ) -> None:
         self._database = database
@@ -69,6 +71,7 @@ class Sweeps:
         self._pulse = pulse
         self._watch = watch
         self.rounds = rounds
+        self.abreast = abreast
         self._heartbeat = Heartbeat(database, pulse, heartbeat_url) if heartbeat_url else None
         self.audit = Audit(database, clock, nudge)
         self._scheduler: Any = None
@@ -96,6 +99,7 @@ class Sweeps:
             Sweep("audit", timedelta(minutes=1), self.audit.run),
             Sweep("watch_loops", SILENT, self._watch.alarm_silent),  # the watch itself among them
             Sweep("rounds", ROUND, self.rounds.go),
+            Sweep("abreast", ROUND, self.abreast.go),
             Sweep("refresh_cards", CARD_AGE / 2, self.refresh_cards),
             Sweep("forget", timedelta(hours=1), self.forget),
         ]

@@ -183,7 +183,7 @@ class SlackClient:
 
     async def find_sent(self, channel: str, metadata: Mapping[str, Any]) -> Placed | None:
         """The newest message that carries this metadata, among the latest in the channel."""
-        channel_id = await self._channel_id(channel)
+        channel_id = await self.channel_id(channel)
         answer = await self.call(
             self.web.conversations_history(channel=channel_id, include_all_metadata=True, limit=HISTORY)
         )
@@ -193,7 +193,7 @@ class SlackClient:
                 return Placed(channel_id, str(message["ts"]))
         return None
 
-    async def _channel_id(self, channel: str) -> str:
+    async def channel_id(self, channel: str) -> str:
         """Slack posts to a name, and reads by an id only."""
         if _is_id(channel):
             return channel

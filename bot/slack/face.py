@@ -16,7 +16,7 @@ from bot.slack.actions import Actions
 from bot.slack.answering import Answering
 from bot.slack.cards import Cards
 from bot.slack.client import SlackClient
-from bot.slack.commands import Commands, Engine
+from bot.slack.commands import Commands, Engine, Noun
 from bot.slack.connection import Connection, Rhythm
 from bot.slack.cover import NOUN as COVER
 from bot.slack.cover import CoverCommand
@@ -28,6 +28,10 @@ from bot.slack.home import Home
 from bot.slack.identity import Identity
 from bot.slack.listeners import Button, Listeners, bolt_app
 from bot.slack.modals.opening import Form, Modals
+from bot.slack.modals.override import OverrideModal
+from bot.slack.override_answers import NOUN as OVERRIDE
+from bot.slack.overrides import OverrideCommand
+from bot.slack.showing import Showing
 from bot.slack.transport import SlackTransport
 from bot.slack.workspace import Workspace
 from engine.clock import Clock
@@ -73,20 +77,25 @@ class Slack:
         self.health = SlackHealth(clock)
         self.transport = SlackTransport(client, self.health, clock)
         self.cards = Cards(client, self.health, database, views, clock, nudge)
+        self.showing = Showing(client, database, clock, roster)
         self.app = bolt_app(settings.slack_api_url, workspace)
         self._answering = Answering(client)
-        forms: list[Form] = []  # each modal
-        modals = self.modals = Modals(client, self._answering, forms)
+        modals = self.modals = Modals(client, self._answering)
+        overrides = OverrideCommand(roster, identity, clock, modals)
+        forms: list[Form] = [OverrideModal(overrides, roster, identity, clock)]  # each modal
+        for form in forms:
+            modals.add(form)
         buttons: dict[str, Button] = {"modal": modals.reopen}  # by noun, of those that stand on no card
         rota = (database, clock, roster, nudge)
         covers = CoverCommand(Cover(*rota), roster, identity, clock)
         handoffs = HandoffButtons(Handoffs(*rota), Choices(database), identity)
-        buttons |= {COVER: covers.click, HANDOFF: handoffs.click}
+        buttons |= {COVER: covers.click, HANDOFF: handoffs.click, OVERRIDE: overrides.click}
+        nouns: dict[str, Noun] = {COVER: covers.run}  # verbs of /oncall that read their own words
         Listeners(
             self.app,
             client,
             self._answering,
-            Commands(engine, identity, self.health),
+            Commands(engine, identity, self.health, overrides, nouns),
             Actions(engine, identity, self.cards),
             modals,
             buttons,

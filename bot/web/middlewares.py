@@ -42,7 +42,8 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     except Exception as error:  # the one place where a request's errors end
         response = _answer(request, error)
     if not response.prepared:
-        response.headers.update(SAFE_HEADERS)
+        for name, value in SAFE_HEADERS.items():
+            response.headers.setdefault(name, value)
     return response
 
 

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from engine.clock import Clock
 from engine.db import Database
+from engine.pager.calendars import Calendars
 from engine.pager.receive import Receiver
 from engine.pager.respond import Responder
 from engine.pager.roster import Roster
@@ -56,3 +57,4 @@ class WebParts:
     phones: Phones | None = None
     slack_http: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
     demo: Demo | None = None
+    calendars: Calendars | None = None

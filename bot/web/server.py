@@ -12,6 +12,7 @@ from aiohttp import web
 
 from bot.web import bodies
 from bot.web.api import Api
+from bot.web.calendar import Calendar
 from bot.web.demo import DemoClock
 from bot.web.health import Health
 from bot.web.ingest import Ingest
@@ -27,6 +28,7 @@ ABOUT: Final = """Midwatch: an on-call pager that lives in Slack.
 
 Alerts   POST /webhooks/alertmanager, /webhooks/generic, /v1/events, /v2/enqueue (PagerDuty's form)
 API      /v1/incidents, /v1/schedules/oncall; all of it in /v1/openapi.json
+Shifts   /calendar/TOKEN.ics, by links that `/oncall me calendar` makes
 Health   /healthz, /readyz, /metrics
 """
 
@@ -36,6 +38,8 @@ def build_web(parts: WebParts) -> web.Application:
     Ingest(Keys(parts.database), parts.receiver).mount(app)
     Api(parts).mount(app)
     Health(parts).mount(app)
+    if parts.calendars is not None:
+        Calendar(parts.calendars).mount(app)
     if parts.phones is not None:
         Phone(parts, parts.phones).mount(app)
     if parts.slack_http is not None:

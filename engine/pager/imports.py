@@ -106,17 +106,6 @@ class Imports:
             found = await store.read_imports(tx, ORG)
         return {schedule_id: one for schedule_id, one in found.items() if one.url}
 
-    async def arm_all(self) -> None:
-        """Every calendar that is followed has its timer: a row that lost it would be fetched no more."""
-
-        async def unit(tx: Tx) -> None:
-            ids = await store.followed(tx, ORG)
-            armed = {one.subject_id for one in await timers.of_subjects(tx, ORG, [TimerKind.CALENDAR], ids)}
-            now = self._clock.now()
-            await timers.arm(tx, ORG, [_arming(one, now) for one in ids if one not in armed])
-
-        await self._database.write(unit, rank=Writer.CARD)
-
     # --- fetched again and again
 
     async def fetch(self, timer: Timer, now: datetime) -> datetime | None:

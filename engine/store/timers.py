@@ -32,7 +32,7 @@ LANES = {
     TimerKind.SHIFT: LaneName.ROTA,
     TimerKind.HANDOFF: LaneName.ROTA,
     TimerKind.COVER: LaneName.ROTA,
-    TimerKind.COVERAGE: LaneName.ROTA,
+    TimerKind.COVERAGE: LaneName.OUTSIDE,  # it asks Slack who was deactivated there
     TimerKind.SHOWN: LaneName.OUTSIDE,
     TimerKind.CALENDAR: LaneName.OUTSIDE,
 }
