@@ -37,11 +37,18 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "`/override @ana 2h` – Ana is on call from now · `/override payments @ana fri 18:00-22:00`",
         "`/override list` · `/override cancel 7`",
     ),
+    "cover": (
+        "`/oncall cover me fri 18:00-22:00` – asks the people of your schedule; the first who accepts has it",
+        "`/oncall cover list` · `take 3 [18:00-20:00]` · `decline 3` · `cancel 3`",
+    ),
     "maintenance": (
         "`/oncall maintenance checkout 2h new switches` – nobody is paged for it, a day at most",
         "`/oncall maintenance` – what is on or planned · `/oncall maintenance end checkout`",
     ),
-    "me": ("`/oncall me` – makes you a person who can be paged; shows how you are reached",),
+    "me": (
+        "`/oncall me` – makes you a person who can be paged; shows how you are reached",
+        "`/oncall me reminders off [24h|1h|start|end]` – messages about your shifts; `on` brings them back",
+    ),
     "status": ("`/oncall status` – is everything that should page able to?",),
     "times": (f"Times in your own zone: {FORMS}",),
 }
