@@ -55,8 +55,10 @@ class Product:
 
 
 @asynccontextmanager
-async def product(directory: Path, database_url: str | None = None, **changed: Any) -> AsyncIterator[Product]:
-    """The demo's team on a database of its own; `changed` are settings that differ."""
+async def product(
+    directory: Path, database_url: str | None = None, *, team: bool = True, **changed: Any
+) -> AsyncIterator[Product]:
+    """The demo's team on a database of its own, or nobody yet; `changed` are settings that differ."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     by_http = changed.get("slack_signing_secret") is not None
@@ -88,8 +90,9 @@ async def product(directory: Path, database_url: str | None = None, **changed: A
         app = build(settings, MovableClock())
         try:
             await upgrade(app.database)
-            await app.setup.apply(parse_config((files("bot") / "demo.yaml").read_text(encoding="utf-8")))
-            await app.setup.create_key("checkout", KEY)
+            if team:
+                await app.setup.apply(parse_config((files("bot") / "demo.yaml").read_text(encoding="utf-8")))
+                await app.setup.create_key("checkout", KEY)
             await app.setup.create_token("tests", value=KEY)
             await app.start()
             yield Product(app, sandbox, url, http)

@@ -5,22 +5,32 @@ Never works out who is on call by itself; the roster does.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from bot.commands import names
-from bot.commands.opened import me, opened
+from bot.commands.opened import Opened, me, opened
 from bot.commands.say import local, say, say_json
 from engine.config.durations import show_duration
 from engine.directory import Person
+from engine.errors import BadCommand
 from engine.pager.roster import OnCallNow
 
 Json = Annotated[bool, Parameter("--json", negative=())]
 
 
-async def who(schedule: str | None = None, /, *, at: str | None = None, as_json: Json = False) -> None:
+async def who(
+    schedule: str | None = None,
+    /,
+    *,
+    at: str | None = None,
+    picture: Path | None = None,
+    as_json: Json = False,
+) -> None:
     """Who is on call, since when, until when, and who is next.
 
     Parameters
@@ -29,8 +39,12 @@ async def who(schedule: str | None = None, /, *, at: str | None = None, as_json:
         Only this one.
     at
         Another time than now, like 2026-11-30T18:00.
+    picture
+        Write the coming weeks of the schedule into this file, as PNG.
     """
     async with opened() as engine:
+        if picture is not None:
+            return await _picture(engine, schedule, at, picture)
         moment = None if at is None else names.instant(at)
         rows = await engine.roster.who(moment)
         if schedule is not None:
@@ -75,6 +89,27 @@ async def override(
         instead = f" instead of {_names(done.replaced)}" if done.replaced else ""
         until = local(done.override.end_at)
         say(f"{name} is on call on {done.schedule}{instead} for {length}, until {until}.")
+
+
+async def _picture(engine: Opened, schedule: str | None, at: str | None, file: Path) -> None:
+    # Why here: whoever only asks who is on call need not wait for what draws.
+    from bot.picture.draw import draw
+    from bot.picture.png import rendered
+
+    if at is not None:
+        raise BadCommand("A picture shows the weeks from now on: leave out --at.")
+    directory = await engine.roster.directory()
+    known = list(directory.schedules.values())
+    if schedule is None and len(known) != 1:
+        names_of = ", ".join(sorted(each.name for each in known)) or "none yet"
+        raise BadCommand(
+            f"Say of which schedule: midwatch who SCHEDULE --picture FILE. There are: {names_of}."
+        )
+    chosen = known[0] if schedule is None else names.schedule(directory, schedule)
+    called = {str(person.id): person.name for person in directory.people.values()}
+    picture = rendered(draw(chosen.name, chosen.schedule, called, engine.clock.now()))
+    await asyncio.to_thread(file.write_bytes, picture)
+    say(f"The coming weeks of {chosen.name} are in {file}.")
 
 
 def _lines(row: OnCallNow) -> list[str]:

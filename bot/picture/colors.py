@@ -15,6 +15,8 @@ FAINT: Final = "#5d6878"  # 5:1 on paper
 RULE: Final = "#d7dce3"
 EMPTY: Final = "#eef1f4"
 
+READABLE: Final = 4.5  # contrast of small text, as WCAG wants it
+
 # Why: steps of the golden ratio never come close to an earlier hue for long; 25 to 335 degrees leave
 # red to the gaps.
 _STEP: Final = 0.6180339887
@@ -25,7 +27,13 @@ _LIGHTNESS: Final = (0.42, 0.62, 0.33)
 def color(number: int) -> str:
     """Of the person with this number in the schedule."""
     hue = (_FIRST_HUE + (((number + 1) * _STEP) % 1) * _HUES) / 360
-    return _hex(hls_to_rgb(hue, _LIGHTNESS[number // 8 % len(_LIGHTNESS)], 0.55))
+    lightness = _LIGHTNESS[number // 8 % len(_LIGHTNESS)]
+    while True:
+        shade = _hex(hls_to_rgb(hue, lightness, 0.55))
+        ink = ink_on(shade)
+        if contrast(ink, shade) >= READABLE:
+            return shade
+        lightness += 0.02 if ink == INK else -0.02
 
 
 def pale(shade: str) -> str:
@@ -39,7 +47,7 @@ def ink_on(shade: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """As WCAG reckons it: 4.5 is enough for small text."""
+    """As WCAG reckons it, from 1 to 21."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 

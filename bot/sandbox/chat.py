@@ -45,7 +45,7 @@ def post_message(world: World, call: Call) -> Json:
         world,
         channel,
         content,
-        thread_ts=_thread(channel, call),
+        thread_ts=thread_of(channel, call),
         metadata=metadata,
         username=call.text("username") or "Midwatch",
     )
@@ -80,7 +80,7 @@ def write(
     return world.space.add(message)
 
 
-def _thread(channel: Channel, call: Call) -> str | None:
+def thread_of(channel: Channel, call: Call) -> str | None:
     thread_ts = call.text("thread_ts")
     if not thread_ts:
         return None
@@ -151,7 +151,7 @@ def post_ephemeral(world: World, call: Call) -> Json:
     user = call.text("user")
     if user not in world.space.users or user not in channel.members:
         raise SlackError("user_not_in_channel")
-    thread_ts = _thread(channel, call)
+    thread_ts = thread_of(channel, call)
     message = write(world, channel, content, thread_ts=thread_ts, ephemeral_to=user)
     return {"message_ts": message.ts}
 

@@ -95,6 +95,7 @@ def as_slack(space: Workspace, message: Message) -> Json:
         "subtype": message.subtype,
         "blocks": message.blocks,
         "attachments": message.attachments,
+        "files": message.files,
         "edited": {"user": message.user, "ts": message.ts} if message.edited else None,
         "reactions": reactions,
     }

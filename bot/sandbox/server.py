@@ -17,6 +17,7 @@ from typing import Self
 from aiohttp import web
 
 from bot.sandbox import beside, handset, hooks, script, slack_api, twilio_api
+from bot.sandbox import files as uploads
 from bot.sandbox.ledger import Ledger
 from bot.sandbox.state import Workspace
 from bot.sandbox.world import WORLD, Options, World
@@ -44,6 +45,7 @@ def build_app(world: World) -> web.Application:
             *script.routes(),
             *beside.routes(),
             *handset.routes(),
+            *uploads.routes(),
             *twilio_api.routes(),
         ]
     )

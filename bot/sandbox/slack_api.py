@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from bot.sandbox import chat, conversations, people, views
+from bot.sandbox import chat, conversations, files, people, usergroups, views
 from bot.sandbox.call import Call, SlackError
 from bot.sandbox.clock import monotonic
 from bot.sandbox.ledger import ApiCall
@@ -39,13 +39,17 @@ METHODS: dict[str, Callable[[World, Call], Json]] = {
     "conversations.open": conversations.open_,
     "conversations.replies": conversations.replies,
     "conversations.setTopic": conversations.set_topic,
+    "files.completeUploadExternal": files.complete_upload,
+    "files.getUploadURLExternal": files.get_upload_url,
     "reactions.add": conversations.add_reaction,
     "reactions.get": conversations.get_reactions,
     "reactions.remove": conversations.remove_reaction,
     "team.info": people.team_info,
-    "usergroups.list": people.list_groups,
-    "usergroups.users.list": people.group_users,
-    "usergroups.users.update": people.update_group_users,
+    "usergroups.disable": usergroups.disable,
+    "usergroups.enable": usergroups.enable,
+    "usergroups.list": usergroups.list_,
+    "usergroups.users.list": usergroups.list_users,
+    "usergroups.users.update": usergroups.update_users,
     "users.info": people.info,
     "users.list": people.list_,
     "users.lookupByEmail": people.lookup_by_email,
@@ -68,10 +72,14 @@ SCOPE_OF = {
     "conversations.open": "im:write",
     "conversations.replies": "channels:history",
     "conversations.setTopic": "channels:manage",
+    "files.completeUploadExternal": "files:write",
+    "files.getUploadURLExternal": "files:write",
     "reactions.add": "reactions:write",
     "reactions.get": "reactions:read",
     "reactions.remove": "reactions:write",
     "team.info": "team:read",
+    "usergroups.disable": "usergroups:write",
+    "usergroups.enable": "usergroups:write",
     "usergroups.list": "usergroups:read",
     "usergroups.users.list": "usergroups:read",
     "usergroups.users.update": "usergroups:write",
@@ -83,7 +91,13 @@ SCOPE_OF = {
 # Slack reads a JSON body only where something is written; elsewhere the arguments must be a form.
 TAKES_JSON = frozenset(
     m for m in METHODS if m.split(".")[0] in ("chat", "views", "apps", "reactions", "usergroups")
-) | {"auth.test", "conversations.join", "conversations.open", "conversations.setTopic"}
+) | {
+    "auth.test",
+    "files.completeUploadExternal",
+    "conversations.join",
+    "conversations.open",
+    "conversations.setTopic",
+}
 
 
 async def handle(request: web.Request) -> web.StreamResponse:

@@ -46,6 +46,7 @@ class Message:
     metadata: Json | None = None
     reactions: dict[str, list[str]] = field(default_factory=dict)
     subtype: str | None = None
+    files: list[Json] = field(default_factory=list)
 
     def as_json(self) -> Json:
         """What the page and scripts are shown."""
@@ -64,6 +65,7 @@ class Message:
             "ephemeral_to": self.ephemeral_to,
             "metadata": self.metadata,
             "subtype": self.subtype,
+            "files": self.files,
             "reactions": [{"name": name, "users": users} for name, users in self.reactions.items()],
         }
 
@@ -125,6 +127,8 @@ class Workspace:
         self.users: dict[str, User] = {}
         self.channels: dict[str, Channel] = {}
         self.groups: dict[str, Json] = {}
+        self.paid = True  # a free plan has no user groups
+        self.only_admins_edit_groups = False  # and an app is no admin
         self.modals: dict[str, list[View]] = {}
         self.homes: dict[str, View] = {}
         self._clock = clock
@@ -182,6 +186,7 @@ class Workspace:
     def remove(self, message: Message) -> None:
         message.deleted = True
         message.text, message.blocks, message.attachments = "This message was deleted.", [], []
+        message.files = []
         self.touched(message)
 
     def views_changed(self, user: str) -> None:

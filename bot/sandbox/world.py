@@ -27,6 +27,7 @@ from bot.sandbox.faults import Faults
 from bot.sandbox.http_mode import HttpMode
 from bot.sandbox.ledger import Ledger
 from bot.sandbox.limits import RateLimits
+from bot.sandbox.shelf import Shelf
 from bot.sandbox.socket_mode import SocketMode
 from bot.sandbox.texting import Texting
 from bot.sandbox.vouchers import Vouchers
@@ -62,6 +63,7 @@ class World:
         self.faults = Faults(self.clock, self.changes)
         self.limits = RateLimits(self.clock)
         self.vouchers = Vouchers(self.clock)
+        self.shelf = Shelf()
         self.space = seed.workspace(self.clock, self.changes)
         self.http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=15))
         self.socket = SocketMode(self)

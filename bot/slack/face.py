@@ -29,8 +29,11 @@ from bot.slack.identity import Identity
 from bot.slack.listeners import Button, Listeners, bolt_app
 from bot.slack.modals.opening import Form, Modals
 from bot.slack.modals.override import OverrideModal
+from bot.slack.modals.schedule import ScheduleForm
+from bot.slack.modals.schedule_delete import ScheduleDeleteForm
 from bot.slack.override_answers import NOUN as OVERRIDE
 from bot.slack.overrides import OverrideCommand
+from bot.slack.schedules import ScheduleCommand
 from bot.slack.showing import Showing
 from bot.slack.transport import SlackTransport
 from bot.slack.workspace import Workspace
@@ -39,6 +42,7 @@ from engine.db import Database, Tx, Writer
 from engine.models import ORG
 from engine.pager.alarm import raise_alarm
 from engine.pager.cover import Cover
+from engine.pager.drafts import Drafts
 from engine.pager.handoff import Handoffs
 from engine.pager.maintenance import Maintenance
 from engine.pager.receive import Receiver
@@ -82,7 +86,12 @@ class Slack:
         self._answering = Answering(client)
         modals = self.modals = Modals(client, self._answering)
         overrides = OverrideCommand(roster, identity, clock, modals)
-        forms: list[Form] = [OverrideModal(overrides, roster, identity, clock)]  # each modal
+        schedules = setup.schedules
+        forms: list[Form] = [  # each modal
+            OverrideModal(overrides, roster, identity, clock),
+            ScheduleForm(clock, identity, roster, schedules, Drafts(database, clock)),
+            ScheduleDeleteForm(identity, roster, schedules),
+        ]
         for form in forms:
             modals.add(form)
         buttons: dict[str, Button] = {"modal": modals.reopen}  # by noun, of those that stand on no card
@@ -90,7 +99,11 @@ class Slack:
         covers = CoverCommand(Cover(*rota), roster, identity, clock)
         handoffs = HandoffButtons(Handoffs(*rota), Choices(database), identity)
         buttons |= {COVER: covers.click, HANDOFF: handoffs.click, OVERRIDE: overrides.click}
-        nouns: dict[str, Noun] = {COVER: covers.run}  # verbs of /oncall that read their own words
+        shown = ScheduleCommand(clock, client, identity, roster, schedules, modals)
+        nouns: dict[str, Noun] = {  # verbs of /oncall that read their own words
+            COVER: covers.run,
+            "schedule": shown.run,
+        }
         Listeners(
             self.app,
             client,

@@ -27,6 +27,7 @@ log = structlog.get_logger(__name__)
 KEPT_FOR: Final = timedelta(minutes=10)
 KEPT_MOST: Final = 5_000
 
+OUTSIDE: Final = ("deleted", "is_bot", "is_stranger", "is_restricted", "is_ultra_restricted")
 UNTOLD: Final = "Slack does not tell me who you are right now; try again in a minute."
 ENROL: Final = "I don't know you yet, so nothing was changed. Run `/oncall me` once, then try again."
 
@@ -93,6 +94,18 @@ class Identity:
             raise Refused("The person you mention is not in Midwatch yet: they run `/oncall me` once.")
         return person
 
+    async def enlisted(self, slack_user_id: str) -> Person:
+        """Somebody chosen from Slack's list of people; who is none of ours yet is made one."""
+        person = await self._find(slack_user_id)
+        if person is not None:
+            return person
+        user = await self._user(slack_user_id)
+        if not user:
+            raise Refused("Slack does not tell me who that is right now; try again in a minute.")
+        if any(user.get(key) for key in OUTSIDE):
+            raise Refused("Guests, bots, people who left and people of other workspaces cannot be on call.")
+        return await self._enrol(slack_user_id, user)
+
     async def enrol(self, asker: Asker) -> Person:
         """Make the person asking one who can be paged; does nothing for one who is."""
         self.check_team(asker)
@@ -100,9 +113,12 @@ class Identity:
         if not user:
             raise Refused(UNTOLD)
         refuse_outsiders(user)
+        return await self._enrol(asker.user_id, user)
+
+    async def _enrol(self, user_id: str, user: Mapping[str, Any]) -> Person:
         profile = user.get("profile") or {}
-        name = profile.get("display_name") or user.get("name") or user.get("real_name") or asker.user_id
-        return await self._setup.enrol(asker.user_id, str(name), str(user.get("tz") or "UTC"))
+        name = profile.get("display_name") or user.get("name") or user.get("real_name") or user_id
+        return await self._setup.enrol(user_id, str(name), str(user.get("tz") or "UTC"))
 
     async def _find(self, slack_user_id: str) -> Person | None:
         directory = await self._roster.directory()

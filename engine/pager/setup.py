@@ -22,6 +22,7 @@ from engine.db import Database, Tx, Writer
 from engine.directory import ContactRule, Directory, Person
 from engine.errors import BadInput, NotFound, Refused
 from engine.models import ORG, Method
+from engine.pager.schedules import Schedules
 from engine.schedule.zones import zone_named
 from engine.store import directory as store
 from engine.store import keys, people
@@ -37,7 +38,10 @@ USABLE_KEY: Final = re.compile(r"[A-Za-z0-9._~+=:@!$'()*,;-]{1,200}", re.ASCII) 
 
 
 class Setup:
-    """`admins` are Slack ids (MIDWATCH_ADMINS): whoever has one is an admin, whatever the file says."""
+    """`admins` are Slack ids (MIDWATCH_ADMINS): whoever has one is an admin, whatever the file says.
+
+    `schedules` makes and edits one schedule at a time, where a file does all at once.
+    """
 
     def __init__(
         self, database: Database, clock: Clock, vault: Vault, *, admins: Collection[str] = ()
@@ -46,6 +50,7 @@ class Setup:
         self._clock = clock
         self._vault = vault
         self._admins = frozenset(admins)
+        self.schedules = Schedules(database, clock, vault)
 
     # --- midwatch.yaml
 

@@ -314,3 +314,33 @@ def test_every_command_explains_itself(terminal: Terminal, command: str) -> None
     assert f"Usage: midwatch {command}" in shown
     assert COMMANDS[command][1] in shown
     assert terminal.code == 0
+
+
+def test_the_coming_weeks_are_written_into_a_file(configured: Terminal, tmp_path: Path) -> None:
+    """A PNG, and a line that says where it is."""
+    file = tmp_path / "weeks.png"
+    said = configured("who", "payments-primary", "--picture", str(file))
+    assert (configured.code, said) == (0, f"The coming weeks of payments-primary are in {file}.\n")
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--picture", "a.png"], "Say of which schedule"),
+        (["paymnts-primary", "--picture", "a.png"], "payments-primary"),
+        (["payments-primary", "--picture", "a.png", "--at", "2026-12-24T18:00"], "leave out --at"),
+        (["payments-primary", "--picture", "nowhere/a.png"], "nowhere/a.png"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_a_sentence(
+    configured: Terminal,
+    tmp_path: Path,
+    arguments: list[str],
+    said: str,
+) -> None:
+    """Which schedule, which name, which time, which folder; and no file is left behind."""
+    configured("who", *arguments)
+    assert configured.code != 0
+    assert said in configured.errors
+    assert list(tmp_path.glob("**/*.png")) == []

@@ -105,6 +105,7 @@ function body(message, surface, context) {
     ? h("div", { class: "m-blocks" }, blocks(message.blocks, surface, context))
     : message.text && h("div", { class: "m-text" }, mrkdwn(message.text, context), edited);
   const shown = (message.attachments ?? []).map((each) => attachment(each, surface, context));
+  shown.push(...(message.files ?? []).map(file));
   return [main, shown, (message.blocks?.length || !message.text) && edited];
 }
 
@@ -119,6 +120,20 @@ function attachment(each, surface, context) {
     ? blocks(each.blocks, surface, context)
     : h("p", { class: "m-text" }, mrkdwn(each.text ?? each.fallback, context));
   return h("div", { class: "attachment" }, bar, h("div", { class: "a-body" }, inside));
+}
+
+// What was uploaded: pictures are shown as Slack shows them, at most as wide as the message, whole on a click.
+function file(each) {
+  const words = each.alt_txt || each.title;
+  const picture = each.mimetype.startsWith("image/")
+    ? h("img", { class: "f-image", src: each.url_private, alt: words, loading: "lazy", data: { testid: "file" } })
+    : each.title;
+  return h(
+    "figure",
+    { class: "file" },
+    h("figcaption", {}, each.title),
+    h("a", { href: each.url_private, target: "_blank", rel: "noopener" }, picture),
+  );
 }
 
 function reactions(message) {

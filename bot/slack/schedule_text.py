@@ -1,0 +1,91 @@
+"""Schedules in words: what an edit changes, the coming shifts, the list, and what was done.
+
+Never looks anything up and never sends. Clock times are those of the schedule's zone, which is named:
+who edits a schedule reads and types in one zone only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from bot.slack import escape
+from bot.slack.answers import names, paragraphs
+from bot.slack.message import Message, note
+from engine.directory import Person
+from engine.pager import schedule_words
+from engine.pager.roster import OnCallNow
+from engine.pager.schedule_words import called
+from engine.schedule import Schedule, Shift, shifts
+from engine.schedule.diff import Changed
+
+SHOWN: Final = 40  # changed shifts
+AHEAD: Final = timedelta(weeks=2)
+COMING: Final = 12  # shifts in place of the picture
+
+People = Mapping[int, Person]
+
+
+def clock(at: datetime, zone: ZoneInfo) -> str:
+    return f"{at.astimezone(zone):%a %d %b %H:%M}"
+
+
+def change_lines(changes: Sequence[Changed], schedule: Schedule, people: People) -> list[str]:
+    """A line for each changed shift: when, from whom, to whom."""
+    plain = schedule_words.change_lines(changes, schedule.timezone, people, SHOWN)
+    return [escape.line(line, 400) for line in plain]
+
+
+def coming_lines(schedule: Schedule, people: People, now: datetime) -> list[str]:
+    """Whoever is on call in the next two weeks, shift by shift: the picture, for who cannot see it."""
+    found = shifts(schedule, now, now + AHEAD)
+    lines = [_shift(one, schedule.zone, people, now) for one in found[:COMING]]
+    if len(found) > COMING:
+        lines.append(f"and {len(found) - COMING} more shifts until {clock(now + AHEAD, schedule.zone)}")
+    return lines
+
+
+def _shift(one: Shift, zone: ZoneInfo, people: People, now: datetime) -> str:
+    begins = "now" if one.start <= now else clock(one.start, zone)
+    return f"{begins} to {clock(one.end, zone)}: {escape.line(called(one.people, people), 200)}"
+
+
+def shown(row: OnCallNow, schedule: Schedule, people: People, now: datetime, why: str) -> Message:
+    """One schedule in words. `why` says why there is no picture beside it; empty where there is one."""
+    layers = ", ".join(escape.line(layer.name, 40) for layer in schedule.layers[:12]) or "none"
+    lines = [
+        f"📅 *{escape.line(row.schedule, 80)}*, times in {schedule.timezone} · layers: {layers}",
+        *coming_lines(schedule, people, now),
+    ]
+    if why:
+        lines.append(f"⚠️ {why}")
+    name = escape.line(row.schedule, 80)
+    return paragraphs(lines, footer=f"`/oncall schedule edit {name}` changes it")
+
+
+def listed(rows: Sequence[tuple[OnCallNow, Schedule]]) -> Message:
+    if not rows:
+        return note("There is no schedule yet. Make one with `/oncall schedule new`.")
+    lines = (
+        f"📅 *{escape.line(row.schedule, 80)}* · now {names(row.people)} · {len(schedule.layers)} "
+        f"layer{'' if len(schedule.layers) == 1 else 's'} · {schedule.timezone}"
+        for row, schedule in rows
+    )
+    return paragraphs(lines, footer="`/oncall schedule show NAME` · `edit NAME` · `delete NAME` · `new`")
+
+
+def saved(name: str, changes: Sequence[Changed] | None) -> Message:
+    """After saving; `changes` None: a new schedule."""
+    shown = escape.line(name, 80)
+    if changes is None:
+        done = "is made"
+    else:
+        shifts_ = f"{len(changes)} shift{'' if len(changes) == 1 else 's'}" if changes else "nobody's shift"
+        done = f"is changed: {shifts_} in the next 4 weeks"
+    return note(f"✅ *{shown}* {done}, in force from now on. `/oncall schedule show {shown}` shows it.")
+
+
+def deleted(name: str) -> Message:
+    return note(f"✅ *{escape.line(name, 80)}* is deleted. Who was on call on it in the past is still known.")
