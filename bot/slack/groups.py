@@ -95,7 +95,8 @@ class Groups:
             raise
 
     async def _set(self, found: Mapping[str, Any], wanted: Members) -> tuple[str, ...]:
-        users, unfit = wanted.users, ()
+        users = wanted.users
+        unfit: tuple[str, ...] = ()
         if {*users} == {*found.get("users", ())}:
             return wanted.unlinked
         try:

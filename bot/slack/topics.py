@@ -21,6 +21,7 @@ from engine.schedule import people_at
 BEGIN: Final = "📟"
 END: Final = "|"
 LONGEST: Final = 250  # Slack's
+_SAFE: Final = str.maketrans(f"{END}<>&", "/‹›+")
 _PAGER: Final = ":pager:"  # as Slack may hand the sign back
 ADVICE: Final[Mapping[str, str]] = {
     "missing_scope": "the app may not set topics: reinstall it from manifest.yaml",
@@ -64,7 +65,7 @@ def rewritten(topic: str, wanted: Mapping[str, Sequence[str]], over: Iterable[st
         rest = " ".join(_ours(name).sub(" ", rest).split())
     for shorten in (False, True):
         made = rest
-        for name, people in reversed(wanted.items()):
+        for name, people in reversed([*wanted.items()]):
             made = _with(made, name, people, shorten=shorten)
         if len(made) <= LONGEST:
             return made
@@ -96,8 +97,7 @@ def _who(people: Sequence[str], *, shorten: bool) -> str:
 def _word(name: str) -> str:
     """A name cannot end our part, nor make a mention of it. Why no entities: what is escaped on its way in
     would have to be unescaped to be found again."""
-    safe = name.translate(str.maketrans({END: "/", "<": "‹", ">": "›", "&": "+"}))
-    return " ".join(safe.split())
+    return " ".join(name.translate(_SAFE).split())
 
 
 class Topics:

@@ -54,17 +54,20 @@ def fetcher(*, allow_private: bool) -> Fetch:
     async def fetch(url: str, etag: str | None) -> Fetched:
         try:
             return await _fetch(url, etag, allow_private=allow_private)
-        except (aiohttp.ClientConnectorDNSError, socket.gaierror):
-            raise BadCalendar("its host is not known") from None
-        except _PrivateAddress:
-            raise BadCalendar(PRIVATE) from None
-        except TimeoutError:
-            raise BadCalendar(f"no answer within {WITHIN_S:.0f} seconds") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            private = isinstance(error.__cause__, _PrivateAddress)
-            raise BadCalendar(PRIVATE if private else f"not reached ({type(error).__name__})") from None
+            raise BadCalendar(_why(error)) from None
 
     return fetch
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, _PrivateAddress) or isinstance(error.__cause__, _PrivateAddress):
+        return PRIVATE
+    if isinstance(error, TimeoutError):
+        return f"no answer within {WITHIN_S:.0f} seconds"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its host is not known"
+    return f"not reached ({type(error).__name__})"
 
 
 class _PrivateAddress(OSError):

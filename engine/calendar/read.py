@@ -7,7 +7,7 @@ rules that would make a flood of events are refused before anything is made of t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
@@ -68,12 +68,12 @@ def read_calendar(body: bytes, a: datetime, b: datetime, zone: ZoneInfo) -> Read
     return Reading(tuple(ordered), tuple(unread))
 
 
-def _calendars(body: bytes) -> list[Component]:
+def _calendars(body: bytes) -> Sequence[Component]:
     try:
         read = Calendar.from_ical(body.replace(b"\0", b""), multiple=True)
     except Exception:  # of any kind: ValueError, and others where the bytes are no text
         raise BadCalendar from None
-    found = [each for each in read if each.name == "VCALENDAR"]
+    found: Sequence[Component] = [each for each in read if each.name == "VCALENDAR"]
     if not found:
         raise BadCalendar
     return found
@@ -115,7 +115,8 @@ def _check_rules(component: Component, a: datetime) -> None:
     for rule in rules if isinstance(rules, list) else [rules]:
         frequency = str((rule.get("FREQ") or [""])[0]).upper()
         # An hourly rule from long ago is as much work as one of every second.
-        old = frequency == "HOURLY" and _instant(component.start, ZoneInfo("UTC")) < a - HOURS_BACK
+        start = getattr(component.get("DTSTART"), "dt", None)
+        old = frequency == "HOURLY" and isinstance(start, date) and start.year < (a - HOURS_BACK).year
         if frequency in TOO_OFTEN or old or _many_in_an_hour(rule):
             raise BadCalendar(f"{_summary(component)!r} repeats too often to be a shift.")
 

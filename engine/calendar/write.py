@@ -32,7 +32,7 @@ def write_calendar(name: str, entries: Iterable[Entry], changed_at: datetime) ->
     calendar.add("x-published-ttl", vDuration(ASK_AGAIN))
     for entry in entries:
         calendar.add_component(_event(entry, changed_at.replace(microsecond=0)))
-    return calendar.to_ical()
+    return bytes(calendar.to_ical())
 
 
 def _event(entry: Entry, changed_at: datetime) -> VEvent:

@@ -142,7 +142,7 @@ async def follow(tx: Tx, org_id: int, schedule_id: int, url: str) -> int:
     insert = upsert(tx, imports).values(
         org_id=org_id, schedule_id=schedule_id, url=url, shifts=[], unmatched=[], failures=0
     )
-    anew = {"url": url, "etag": None, "body": None, "unmatched": [], "error": None, "failures": 0}
+    anew: dict[str, Any] = {"url": url, "etag": None, "body": None, "unmatched": [], "error": None, "failures": 0}
     statement = insert.on_conflict_do_update(index_elements=["org_id", "schedule_id"], set_=anew)
     return int((await tx.execute(statement.returning(imports.c.id))).scalar_one())
 
