@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -22,18 +23,16 @@ def next_steps(failed: Sequence[Delivery], waiting: Iterable[Delivery]) -> set[i
     """Which of those waiting (by step) come next. Never one that has just failed too: it waits for its
     own next try."""
     just_failed = {one.id for one in failed}
+    of_page: dict[tuple[object, ...], list[Delivery]] = defaultdict(list)
+    for before in failed:
+        of_page[_page(before)].append(before)
     following: dict[int, int] = {}
     for one in waiting:
-        if one.id in just_failed:
-            continue
-        for before in failed:
-            if _of_one_page(before, one) and one.step > before.step:
-                following.setdefault(before.id, one.id)
+        if one.id not in just_failed:
+            for before in of_page.get(_page(one), ()):
+                if one.step > before.step:
+                    following.setdefault(before.id, one.id)
     return {*following.values()}
-
-
-def _of_one_page(one: Delivery, other: Delivery) -> bool:
-    return _page(one) == _page(other)
 
 
 def _page(one: Delivery) -> tuple[object, ...]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import structlog
@@ -17,7 +18,7 @@ import structlog
 from engine import metrics
 from engine.backoff import MOST_ATTEMPTS
 from engine.clock import Clock, monotonic
-from engine.db import Database, Writer
+from engine.db import Database, Tx, Writer
 from engine.directory import Directory
 from engine.errors import LeaseLost, Unavailable
 from engine.models import (
@@ -104,7 +105,7 @@ class Pipeline:
             done += await self._counted(found.left)
         for timer in found.suspects[:SUSPECTS]:
             if tries[timer.id] >= TRIES:
-                done += await self._give_up(timer, tries[timer.id])
+                done += await self._end(partial(give_up, timer=timer, tries=tries[timer.id]))
             elif ended := await self._counted([timer]):
                 done += ended
             else:
@@ -168,16 +169,18 @@ class Pipeline:
         except Exception:
             log.exception("deliver.unworkable", delivery=timer.subject_id)
             metrics.timers_failed.labels(timer.kind).inc()
-            now = self._clock.now()
-            return await self._database.write(lambda tx: put_off(tx, timer, now), rank=Writer.OUTCOME)
+            return await self._end(partial(put_off, timer=timer))
         if held and timer.id not in self._known_held:
             log.warning("deliver.held", delivery=timer.subject_id)
         self._known_held = {*self._known_held, timer.id} if held else self._known_held - {timer.id}
         return done
 
-    async def _give_up(self, timer: Timer, tries: int) -> int:
+    async def _end(self, unit: Callable[[Tx, datetime], Awaitable[int]]) -> int:
+        """How many were given up. Counted after the commit, since a unit may be run again."""
         now = self._clock.now()
-        return await self._database.write(lambda tx: give_up(tx, timer, tries, now), rank=Writer.OUTCOME)
+        dead = await self._database.write(lambda tx: unit(tx, now), rank=Writer.OUTCOME)
+        metrics.deliveries_dead.labels("unknown").inc(dead)
+        return dead
 
     def _launch(self, flight: Coroutine[None, None, None], name: str) -> None:
         task = asyncio.create_task(flight, name=name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from engine import metrics
 from engine.db import Tx
 from engine.models import DeliveryStatus, Timer
 from engine.pager.alarm import raise_alarm
@@ -18,16 +17,16 @@ TRIES: Final = 5
 AGAIN: Final = timedelta(seconds=30)
 
 
-async def put_off(tx: Tx, timer: Timer, now: datetime) -> int:
+async def put_off(tx: Tx, now: datetime, *, timer: Timer) -> int:
     """Returns how many timers ended: 1 once it is given up."""
     tries = await timers.defer_failed(tx, timer, now + AGAIN)
-    return 0 if tries < TRIES else await give_up(tx, timer, tries, now)
+    return 0 if tries < TRIES else await give_up(tx, now, timer=timer, tries=tries)
 
 
-async def give_up(tx: Tx, timer: Timer, tries: int, now: datetime) -> int:
+async def give_up(tx: Tx, now: datetime, *, timer: Timer, tries: int) -> int:
+    """Returns 1, to be counted as dead once that has committed."""
     await timers.finish_all(tx, [timer.id])
     await deliveries.set_status(tx, timer.subject_id, DeliveryStatus.DEAD, "it could not be worked", now)
-    metrics.deliveries_dead.labels("unknown").inc()
     text = f"delivery {timer.subject_id} could not be worked {tries} times, and is given up"
     await raise_alarm(tx, timer.org_id, "deliver:unworkable", text, now)
     return 1
