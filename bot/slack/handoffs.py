@@ -75,7 +75,9 @@ class HandoffButtons:
             raise Refused(answer.text)
         return None
 
-    async def reminders(self, command: Reminders, asker: Asker) -> Message:
+    async def me(self, typed: str, asker: Asker) -> Message:
+        """What follows `me`: which reminders the person asking wants."""
+        command = parse_reminders(typed)
         person = await self._identity.person(asker)
         if not command.kinds:
             return shown(await self._choices.of(person.id))

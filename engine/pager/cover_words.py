@@ -49,14 +49,14 @@ def question(story: Story, person: Person, answer: str) -> dict[str, Any]:
     whole = spans([story.request.whole], person.timezone)
     if own:
         return {"text": f"✅ You cover {story.whose}: {spans(own, person.timezone)}. Thank you."}
+    if answer == covers.DECLINED:
+        return {"text": f"You said no to covering {story.whose}: {whole}."}
     if story.request.status == covers.WITHDRAWN:
         return {"text": f"↩️ {story.asker.name} does not need cover any more: {whole}."}
     if story.request.status == covers.FILLED:
         return {"text": f"☑️ {_whom(story)} covers {story.whose}: {whole}. Nothing to do for you."}
     if story.request.status == covers.EXPIRED:
         return {"text": f"⌛ The request of {story.whose} is over: {whole}."}
-    if answer == covers.DECLINED:
-        return {"text": f"You said no to covering {story.whose}: {whole}."}
     return _asking(story, person)
 
 

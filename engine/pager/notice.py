@@ -19,6 +19,7 @@ from engine.store.deliveries import NewDelivery
 Body = Mapping[str, Any]
 IN_FLIGHT: Final = timedelta(seconds=15)  # longer than a send may take: then it is known where it stands
 SHOWN: Final = frozenset({DeliveryStatus.SENT, DeliveryStatus.DELIVERED})
+LIVES: Final = SHOWN | {DeliveryStatus.QUEUED, DeliveryStatus.SENDING}
 
 
 def to_person(person: Person, key: str, body: Body, due_at: datetime) -> NewDelivery | None:
@@ -72,11 +73,15 @@ async def show_anew(
 ) -> None:
     """Let the messages with these keys say this instead. `rev` counts how often they changed.
 
-    What was not sent yet is sent with these words, or with `unsent` False not at all.
+    What was not sent yet is sent with these words, or with `unsent` False not at all. What says this
+    already is left as it is.
     """
-    found = await notices.by_keys(tx, org_id, sorted(bodies))
-    stale = [f"{key}:r{number}" for key in bodies for number in range(1, rev)]
-    older = await notices.by_keys(tx, org_id, sorted(stale))
+    all_keys = {f"{key}:r{number}": key for key in bodies for number in range(1, rev)}
+    all_found = await notices.by_keys(tx, org_id, sorted([*bodies, *all_keys]))
+    says = {all_keys.get(one.idem_key, one.idem_key): one.body for one in all_found if one.status in LIVES}
+    new = {key for key, body in bodies.items() if key in says and _words(says[key]) != _words(body)}
+    found = [one for one in all_found if one.idem_key in new]
+    older = [one for one in all_found if all_keys.get(one.idem_key) in new]
     waiting = [one for one in found if one.status is DeliveryStatus.QUEUED]
     over = [*(one for one in older if one.status is DeliveryStatus.QUEUED), *([] if unsent else waiting)]
     # Why first: where no incident is locked, timers come before deliveries.
@@ -86,6 +91,10 @@ async def show_anew(
     await notices.cancel(tx, [one.id for one in over], "it says something else by now", now)
     if unsent:
         await notices.reword(tx, {one.id: bodies[one.idem_key] for one in waiting})
+
+
+def _words(body: Body) -> tuple[Any, Any]:
+    return body.get("text"), body.get("buttons")
 
 
 def _anew(one: Delivery, body: Body, rev: int, now: datetime) -> NewDelivery | None:
