@@ -13,6 +13,8 @@ from bot.sandbox.state import Channel, Json, Message
 if TYPE_CHECKING:
     from bot.sandbox.world import World
 
+PRIVATE_TOPICS = "groups:write.topic"
+
 
 def channel_of(world: World, call: Call) -> Channel:
     channel = world.space.channels.get(call.text("channel"))
@@ -135,6 +137,9 @@ def set_topic(world: World, call: Call) -> Json:
         raise SlackError("method_not_supported_for_channel_type")
     if channel.archived:
         raise SlackError("is_archived")
+    if channel.private and PRIVATE_TOPICS not in world.options.scopes:
+        provided = ",".join(sorted(world.options.scopes))
+        raise SlackError("missing_scope", needed=PRIVATE_TOPICS, provided=provided)
     topic = call.text("topic")
     if len(topic) > 250:
         raise SlackError("too_long")

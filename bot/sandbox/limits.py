@@ -32,6 +32,8 @@ TIER_OF = {
     "reactions.get": 3,
     "reactions.remove": 2,
     "team.info": 3,
+    "usergroups.disable": 2,
+    "usergroups.enable": 2,
     "usergroups.list": 2,
     "usergroups.users.list": 2,
     "usergroups.users.update": 2,

@@ -1,4 +1,4 @@
-"""The users.*, team.*, usergroups.* and auth.* methods: who is in the workspace."""
+"""The users.*, team.* and auth.* methods: who is in the workspace."""
 
 from __future__ import annotations
 
@@ -89,49 +89,3 @@ def lookup_by_email(world: World, call: Call) -> Json:
 def team_info(world: World, call: Call) -> Json:
     team = world.space.team
     return {"team": {"id": team.id, "name": team.name, "domain": team.domain, "email_domain": "", "icon": {}}}
-
-
-def list_groups(world: World, call: Call) -> Json:
-    groups = [_as_group(world, g, users=call.flag("include_users")) for g in world.space.groups.values()]
-    return {"usergroups": groups}
-
-
-def group_users(world: World, call: Call) -> Json:
-    return {"users": list(_group(world, call)["users"])}
-
-
-def update_group_users(world: World, call: Call) -> Json:
-    """Replaces the whole list; an empty one, guests and bots are refused."""
-    group = _group(world, call)
-    users = [u for u in call.text("users").split(",") if u]
-    if not users:
-        raise SlackError("no_users_provided")
-    for user_id in users:
-        user = world.space.users.get(user_id)
-        if user is None or user.kind != "member" or user.deleted:
-            raise SlackError("invalid_users")
-    group["users"] = users
-    world.space.state_changed()
-    shown = _as_group(world, group, users=True)
-    world.events.emit({"type": "subteam_updated", "subteam": shown})
-    return {"usergroup": shown}
-
-
-def _group(world: World, call: Call) -> Json:
-    group = world.space.groups.get(call.text("usergroup"))
-    if group is None:
-        raise SlackError("no_such_subteam")
-    return group
-
-
-def _as_group(world: World, group: Json, *, users: bool) -> Json:
-    shown = {
-        "id": group["id"],
-        "team_id": world.space.team.id,
-        "is_usergroup": True,
-        "name": group["handle"],
-        "handle": group["handle"],
-        "date_delete": 0,
-        "user_count": len(group["users"]),
-    }
-    return shown | ({"users": list(group["users"])} if users else {})

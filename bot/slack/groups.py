@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 
 from bot.slack.client import SlackClient
@@ -47,12 +48,9 @@ class Members:
     unlinked: tuple[str, ...]
 
 
-def same_group(directory: Directory, named: NamedSchedule) -> list[NamedSchedule]:
-    """The schedules that own this schedule's group together; the first one does the work for all."""
-    handle = bare(named.user_group or "")
-    shared = [
-        one for one in directory.schedules.values() if one.user_group and bare(one.user_group) == handle
-    ]
+def same_group(directory: Directory, names: Collection[str]) -> list[NamedSchedule]:
+    """The schedules that own one group together, by its handle or its id; the first works for all."""
+    shared = [one for one in directory.schedules.values() if one.user_group and bare(one.user_group) in names]
     return sorted(shared, key=lambda one: one.id)
 
 
@@ -77,6 +75,14 @@ class Groups:
     def __init__(self, client: SlackClient) -> None:
         self._client = client
         self._kept: tuple[datetime, Sequence[Mapping[str, Any]]] | None = None
+
+    async def names(self, group: str, now: datetime) -> Collection[str]:
+        """What a group may be called by: its id too when its handle is given, and the other way round."""
+        try:
+            found = await self._find(group, now)
+        except (GroupTrouble, SlackApiError, ClientError, TimeoutError):  # shown, it is met again and said
+            return {bare(group)}
+        return {bare(str(found["id"])), bare(str(found.get("handle") or found["id"]))}
 
     async def show(self, group: str, wanted: Members, now: datetime) -> tuple[str, ...]:
         """Let the group hold these people, if it does not; who could not be taken in, by name.

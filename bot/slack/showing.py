@@ -77,7 +77,11 @@ class Showing:
         self, directory: Directory, named: NamedSchedule, what: What, now: datetime
     ) -> datetime | None:
         """The first of those that share a group or a topic works for all; the others tell it to."""
-        shared = (same_group if what is What.USER_GROUP else same_topic)(directory, named)
+        if what is What.USER_GROUP:
+            called = await self._groups.names(named.user_group or "", now)
+            shared = same_group(directory, called)
+        else:
+            shared = same_topic(directory, named)
         if shared[0].id != named.id:
             armed = [Arming(TimerKind.SHOWN, shared[0].id, now, rank=Rank.NOTICE)]
             await self._database.write(lambda tx: timers.arm(tx, ORG, armed), rank=Writer.CARD)
