@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Final
 
 from aiohttp import web
 from pydantic import SecretStr
@@ -14,6 +15,7 @@ from pydantic import SecretStr
 from bot.settings import Settings
 from bot.slack.actions import Actions
 from bot.slack.answering import Answering
+from bot.slack.calendars import CalendarCommand
 from bot.slack.cards import Cards
 from bot.slack.client import SlackClient
 from bot.slack.commands import Commands, Engine, Noun
@@ -31,19 +33,24 @@ from bot.slack.modals.opening import Form, Modals
 from bot.slack.modals.override import OverrideModal
 from bot.slack.modals.schedule import ScheduleForm
 from bot.slack.modals.schedule_delete import ScheduleDeleteForm
+from bot.slack.nouns import by_word, nothing_else
 from bot.slack.override_answers import NOUN as OVERRIDE
 from bot.slack.overrides import OverrideCommand
+from bot.slack.places import PlaceCommand
 from bot.slack.schedules import ScheduleCommand
 from bot.slack.showing import Showing
 from bot.slack.transport import SlackTransport
 from bot.slack.workspace import Workspace
+from engine.calendar.fetch import fetcher
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.models import ORG
 from engine.pager.alarm import raise_alarm
+from engine.pager.calendars import Calendars
 from engine.pager.cover import Cover
 from engine.pager.drafts import Drafts
 from engine.pager.handoff import Handoffs
+from engine.pager.imports import Imports
 from engine.pager.maintenance import Maintenance
 from engine.pager.receive import Receiver
 from engine.pager.reminders import Choices
@@ -51,6 +58,8 @@ from engine.pager.respond import Responder
 from engine.pager.roster import Roster
 from engine.pager.setup import Setup
 from engine.pager.views import Views
+
+OF_ME: Final = "`/oncall me`, `/oncall me calendar` or `/oncall me reminders`"
 
 
 class Slack:
@@ -100,9 +109,19 @@ class Slack:
         handoffs = HandoffButtons(Handoffs(*rota), Choices(database), identity)
         buttons |= {COVER: covers.click, HANDOFF: handoffs.click, OVERRIDE: overrides.click}
         shown = ScheduleCommand(clock, client, identity, roster, schedules, modals)
+        links = Calendars(database, clock, roster, settings.public_url)
+        fetch = fetcher(allow_private=settings.calendar_private)
+        imports = Imports(database, clock, nudge, roster, setup.vault, fetch)
+        calendars = CalendarCommand(links, imports, roster, identity)
+        places = PlaceCommand(setup.places, roster, identity)
+        of_schedules = {"calendar": calendars.schedule, "import": calendars.schedule}
+        of_schedules |= {"group": places.run, "topic": places.run}
+        of_me = {"calendar": calendars.me, "calendars": calendars.me, "reminders": handoffs.me}
         nouns: dict[str, Noun] = {  # verbs of /oncall that read their own words
             COVER: covers.run,
-            "schedule": shown.run,
+            "me": handoffs.me,
+            "schedule": by_word(of_schedules, shown.run),
+            "me": by_word(of_me, nothing_else(OF_ME)),
         }
         Listeners(
             self.app,
