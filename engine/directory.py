@@ -7,7 +7,7 @@ Never reads the clock, the database or the network.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -128,6 +128,21 @@ class Directory:
     @property
     def admins(self) -> tuple[int, ...]:
         return tuple(p.id for p in self.people.values() if p.admin and p.active)
+
+
+def keeping(directory: Directory, known: Directory | None) -> Directory:
+    """The directory with the very schedules of a former one that are as they were.
+
+    Those know what was worked out about them already (docs/decisions/0017).
+    """
+    former = {} if known is None else known.schedules
+    schedules = {
+        named.id: replace(named, schedule=former[named.id].schedule)
+        if named.id in former and former[named.id].schedule == named.schedule
+        else named
+        for named in directory.schedules.values()
+    }
+    return replace(directory, schedules=schedules)
 
 
 @dataclass(frozen=True, slots=True)

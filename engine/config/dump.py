@@ -55,7 +55,11 @@ def dump_person(person: PersonForm) -> dict[str, Any]:
 
 def dump_schedule_form(form: ScheduleForm) -> dict[str, Any]:
     mapping = dump_schedule(form.schedule)
-    layers = [_without_nothing(layer, keep=("users",)) for layer in mapping["layers"]]
+    layers = [
+        # Why the flag too: holidays of its own want it said, be it false.
+        _without_nothing(layer, keep=("users", "skip_holidays") if "holidays" in layer else ("users",))
+        for layer in mapping["layers"]
+    ]
     return _without_nothing(
         {
             "name": form.name,

@@ -5,6 +5,8 @@ are only used to find instants (PEP 495, `fold=0`), and every interval is half o
 """
 
 from engine.schedule.dump import dump_schedule
+from engine.schedule.gaps import Gap, gaps
+from engine.schedule.holidays import Holidays, National
 from engine.schedule.model import (
     Layer,
     OverrideKind,
@@ -21,7 +23,10 @@ from engine.schedule.parse import parse_schedule
 from engine.schedule.resolve import OnCall, next_change, on_call, people_at, shifts
 
 __all__ = [
+    "Gap",
+    "Holidays",
     "Layer",
+    "National",
     "OnCall",
     "OverrideKind",
     "Restriction",
@@ -32,6 +37,7 @@ __all__ = [
     "Unit",
     "Weekday",
     "dump_schedule",
+    "gaps",
     "next_change",
     "on_call",
     "parse_schedule",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from engine.schedule.holidays import Holidays
 from engine.schedule.model import Layer, Restriction, Schedule, ScheduleOverride
 
 
@@ -17,12 +18,13 @@ def dump_schedule(schedule: Schedule) -> dict[str, Any]:
         "timezone": schedule.timezone,
         "layers": [_layer(layer) for layer in schedule.layers],
         "overrides": [_override(override) for override in schedule.overrides],
-        "holidays": [{"date": day.isoformat(), "name": name} for day, name in schedule.holidays.items()],
+        "holidays": _holidays(schedule.holidays),
         "fallback": schedule.fallback,
     }
 
 
 def _layer(layer: Layer) -> dict[str, Any]:
+    own = {} if layer.holidays is None else {"holidays": _holidays(layer.holidays)}
     return {
         "name": layer.name,
         "users": [entry[0] if len(entry) == 1 else list(entry) for entry in layer.users],
@@ -31,7 +33,16 @@ def _layer(layer: Layer) -> dict[str, Any]:
         "until": None if layer.until is None else _wall(layer.until),
         "restrictions": [_restriction(restriction) for restriction in layer.restrictions],
         "skip_holidays": layer.skip_holidays,
+        **own,
     }
+
+
+def _holidays(holidays: Holidays) -> list[dict[str, str]]:
+    national = [
+        {"country": of.country} | ({} if of.subdivision is None else {"subdivision": of.subdivision})
+        for of in holidays.national
+    ]
+    return national + [{"date": day.isoformat(), "name": name} for day, name in holidays.days.items()]
 
 
 def _restriction(restriction: Restriction) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Why somebody is on call, in plain words: the override and its end, or the layer and its turn.
 
-Never decides who is: it asks the same rules as the resolver and puts the answer into a sentence.
+Never decides who is: the resolver has, and this puts it into a sentence.
 """
 
 from __future__ import annotations
@@ -9,37 +9,36 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from engine.schedule.layers import Base, Silence, ask_layer, base_at
+from engine.schedule.layers import Silence, Stretch, silence_at
 from engine.schedule.model import Layer, OverrideKind, Schedule, ScheduleOverride
-from engine.schedule.overrides import apply_overrides
 from engine.schedule.walltime import to_instant
 from engine.schedule.windows import holiday_at
 
 
-def explain(schedule: Schedule, t: datetime, names: Mapping[str, str]) -> str:
-    """One line. `names` says what to call people; who is not in it is called as in the schedule."""
-    base = base_at(schedule, t)
-    _, effective = apply_overrides(schedule.overrides, base.people, t)
-    sentences = [_override_words(override, schedule.zone, names) for override in effective]
-    if not effective or effective[0].kind is not OverrideKind.REPLACE_ALL:
-        sentences.insert(0, _base_words(schedule, base, t, names))
+def explain(schedule: Schedule, stretch: Stretch, t: datetime, names: Mapping[str, str]) -> str:
+    """One line about `t`, which lies in the stretch. Who is not in `names` is called as in the schedule."""
+    if not stretch.overrides:
+        return _base_words(schedule, stretch, t, names)
+    sentences = [_override_words(override, schedule.zone, names) for override in stretch.overrides]
+    if stretch.overrides[0].kind is not OverrideKind.REPLACE_ALL:
+        sentences.insert(0, _base_words(schedule, stretch, t, names))
     return "; ".join(sentences)
 
 
-def _base_words(schedule: Schedule, base: Base, t: datetime, names: Mapping[str, str]) -> str:
-    if base.layer is not None:
-        whose = _and_words([names.get(user, user) for user in base.people])
-        return f"layer {base.layer.name}: the turn of {whose}"
+def _base_words(schedule: Schedule, stretch: Stretch, t: datetime, names: Mapping[str, str]) -> str:
+    if stretch.layer is not None:
+        whose = _and_words([names.get(user, user) for user in stretch.turn])
+        return f"layer {stretch.layer.name}: the turn of {whose}"
     why = [_silence_words(schedule, layer, t) for layer in schedule.layers]
     missing = ", ".join(why or ["the schedule has no layers"])
-    if base.people:
+    if stretch.turn:
         return f"fallback: {missing}"
     return f"nobody: {missing}, and there is no fallback"
 
 
 def _silence_words(schedule: Schedule, layer: Layer, t: datetime) -> str:
     zone = schedule.zone
-    answer = ask_layer(schedule, layer, zone, t)
+    answer = silence_at(schedule, layer, t)
     if answer is Silence.EMPTY:
         return f"layer {layer.name} has nobody in it"
     if answer is Silence.NOT_STARTED:
@@ -49,7 +48,7 @@ def _silence_words(schedule: Schedule, layer: Layer, t: datetime) -> str:
     if answer is Silence.OUTSIDE_WINDOWS:
         return f"layer {layer.name} is outside its hours"
     if answer is Silence.HOLIDAY:
-        return f"layer {layer.name} skips {holiday_at(schedule, zone, t) or 'the holiday'}"
+        return f"layer {layer.name} skips {holiday_at(schedule, layer, t) or 'the holiday'}"
     return f"layer {layer.name} has an empty turn"
 
 

@@ -1,4 +1,4 @@
-"""A schedule as frozen values: layers, rotations, restrictions, overrides, shifts.
+"""A schedule as frozen values: layers, rotations, restrictions, holidays, overrides, shifts.
 
 Never finds out who is on call, and never checks its input: `parse` does. People are opaque
 strings. `start`, `until`, `opens` and `closes` are local wall times without a zone.
@@ -6,11 +6,14 @@ strings. `start`, `until`, `opens` and `closes` are local wall times without a z
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, time
+from datetime import datetime, time
 from enum import IntEnum, StrEnum
+from typing import Any
 from zoneinfo import ZoneInfo
+
+from engine.schedule.holidays import Holidays
 
 
 class Unit(StrEnum):
@@ -68,6 +71,7 @@ class Layer:
     until: datetime | None = None
     restrictions: tuple[Restriction, ...] = ()  # none: always active
     skip_holidays: bool = False
+    holidays: Holidays | None = None  # its own, that it skips in place of the schedule's
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,11 @@ class Schedule:
     timezone: str
     layers: tuple[Layer, ...] = ()
     overrides: tuple[ScheduleOverride, ...] = ()
-    holidays: Mapping[date, str] = field(default_factory=dict)
+    holidays: Holidays = field(default_factory=Holidays)
     fallback: str | None = None
+    # What the resolver has worked out about this very value: it lives and dies with it, so that no
+    # edit can leave an answer behind.
+    worked_out: dict[int, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def zone(self) -> ZoneInfo:

@@ -7,10 +7,11 @@ harmless input (no users, a window without days, an override of no length) is a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import datetime
 
 from engine.errors import BadConfig
 from engine.schedule.fields import Fields
+from engine.schedule.holidays import Holidays
 from engine.schedule.model import (
     Layer,
     OverrideKind,
@@ -21,11 +22,12 @@ from engine.schedule.model import (
     Unit,
     Weekday,
 )
+from engine.schedule.parse_holidays import parse_holidays
 
 _LONGEST_TURN = 1000  # units; longer turns are typing mistakes
 
 _SCHEDULE_KEYS = ("name", "timezone", "layers", "overrides", "holidays", "fallback")
-_LAYER_KEYS = ("name", "users", "start", "rotation", "until", "restrictions", "skip_holidays")
+_LAYER_KEYS = ("name", "users", "start", "rotation", "until", "restrictions", "skip_holidays", "holidays")
 _OVERRIDE_KEYS = ("kind", "user", "covers", "start", "end")
 
 
@@ -44,7 +46,7 @@ def parse_schedule(mapping: Mapping[str, object], place: str = "schedule") -> Sc
         timezone=fields.zone(raw.get("timezone"), f"{place}.timezone"),
         layers=_layers(fields, raw.get("layers"), f"{place}.layers"),
         overrides=_overrides(fields, raw.get("overrides"), f"{place}.overrides"),
-        holidays=_holidays(fields, raw.get("holidays"), f"{place}.holidays"),
+        holidays=parse_holidays(fields, raw.get("holidays"), f"{place}.holidays"),
         fallback=None if fallback is None else fields.text(fallback, f"{place}.fallback"),
     )
     if fields.mistakes:
@@ -70,6 +72,7 @@ def _layer(fields: Fields, raw: object, place: str, number: int) -> Layer:
         until=None if until is None else fields.wall(until, f"{place}.until"),
         restrictions=_restrictions(fields, layer.get("restrictions"), f"{place}.restrictions"),
         skip_holidays=fields.flag(layer.get("skip_holidays", False), f"{place}.skip_holidays"),
+        holidays=_own_holidays(fields, layer, f"{place}.holidays"),
     )
 
 
@@ -82,6 +85,14 @@ def _users(fields: Fields, raw: object, place: str) -> tuple[tuple[str, ...], ..
         together = fields.items(entry, where) if isinstance(entry, list | tuple) else [(where, entry)]
         entries.append(tuple(fields.text(user, spot) for spot, user in together))
     return tuple(entries)
+
+
+def _own_holidays(fields: Fields, layer: Mapping[str, object], place: str) -> Holidays | None:
+    if not layer.get("holidays"):
+        return None
+    if layer.get("skip_holidays") is None:  # false says that it is meant so
+        fields.wrong(place, "are of no effect without skip_holidays: true", None)
+    return parse_holidays(fields, layer.get("holidays"), place)
 
 
 def _rotation(fields: Fields, raw: object, place: str) -> Rotation:
@@ -139,13 +150,3 @@ def _overrides(fields: Fields, raw: object, place: str) -> tuple[ScheduleOverrid
             )
         )
     return tuple(found)
-
-
-def _holidays(fields: Fields, raw: object, place: str) -> dict[date, str]:
-    found = {}
-    for where, item in fields.items(raw, place):
-        holiday = fields.mapping(item, where, ("date", "name"))
-        if holiday is not None:
-            name = holiday.get("name", "the holiday")
-            found[fields.day(holiday.get("date"), f"{where}.date")] = fields.text(name, f"{where}.name")
-    return found

@@ -6,7 +6,6 @@ Never looks at windows, holidays, `until` or other layers: they mask turns and n
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -20,28 +19,23 @@ _LENGTHS = {
 }
 
 
-def turn_at(layer: Layer, zone: ZoneInfo, t: datetime) -> int | None:
-    """The highest-numbered turn that has begun at `t`; None before the first."""
-    turn = _turn_by_wall(layer, to_wall(t, zone))
-    # Why both ways: after the clock was set back turns have begun that lie ahead on it, and after
-    # it was set forward turns have not begun that lie behind.
-    while to_instant(_begin(layer, turn + 1), zone) <= t:
-        turn += 1
-    while turn >= 0 and to_instant(_begin(layer, turn), zone) > t:
-        turn -= 1
-    return turn if turn >= 0 else None
-
-
-def turn_begins(layer: Layer, zone: ZoneInfo, a: datetime, b: datetime) -> Iterator[datetime]:
-    """Every instant after `a` and before `b` at which a turn of this layer begins."""
-    if len(layer.users) < 2:
-        return
-    turn = max(0, _turn_by_wall(layer, to_wall(a, zone) - LARGEST_JUMP))
+def turns_in(layer: Layer, zone: ZoneInfo, a: datetime, b: datetime) -> list[tuple[datetime, int]]:
+    """Each turn in force between `a` and `b` and since when: the highest-numbered that has begun."""
+    if len(layer.users) == 1:  # whose turn it is never changes
+        return [(to_instant(layer.start, zone), 0)]
+    first = max(0, _turn_by_wall(layer, to_wall(a, zone) - LARGEST_JUMP) - 1)
     last = _turn_by_wall(layer, to_wall(b, zone) + LARGEST_JUMP)
-    for number in range(turn, last + 1):
-        instant = to_instant(_begin(layer, number), zone)
-        if a < instant < b:
-            yield instant
+    begun: list[tuple[datetime, int]] = []
+    for turn in range(first, last + 1):
+        begins = to_instant(_begin(layer, turn), zone)
+        if begins >= b:
+            continue
+        # Why: where the clock jumps ahead, a later turn begins with an earlier one or even before
+        # it, and whose turn began no earlier than a later one is passed over.
+        while begun and (begun[-1][0] >= begins or begins <= a):
+            begun.pop()
+        begun.append((begins, turn))
+    return begun
 
 
 def _begin(layer: Layer, turn: int) -> datetime:
