@@ -30,7 +30,6 @@ FOLLOW_FORM: Final = (
 IN_PUBLIC: Final = (
     "The link is a secret, and others read here: type it as a command with `/`, or tell me by direct message."
 )
-NOUNS: Final = frozenset({"calendar", "import"})  # first words that are read here
 REVOKE: Final = frozenset({"revoke", "off", "remove", "delete", "stop"})
 NEW: Final = frozenset({"new", "again", "renew"})
 _ANGLES: Final = "<>"
@@ -111,6 +110,14 @@ class CalendarCommand:
         self._imports = imports
         self._roster = roster
         self._identity = identity
+
+    async def me(self, typed: str, asker: Asker) -> Message:
+        """What stands behind `me`: calendar, and what about it."""
+        return await self.do(parse_own(tidy(typed).partition(" ")[2]), asker)
+
+    async def schedule(self, typed: str, asker: Asker) -> Message:
+        """What stands behind `schedule`: calendar or import."""
+        return await self.do(parse(typed), asker)
 
     async def do(self, command: Link | Follow, asker: Asker) -> Message:
         if isinstance(command, Follow):

@@ -114,12 +114,12 @@ class Slack:
         imports = Imports(database, clock, nudge, roster, setup.vault, fetch)
         calendars = CalendarCommand(links, imports, roster, identity)
         places = PlaceCommand(setup.places, roster, identity)
-        of_schedules = {"calendar": calendars.schedule, "import": calendars.schedule}
+        of_schedules: dict[str, Noun] = {"calendar": calendars.schedule, "import": calendars.schedule}
         of_schedules |= {"group": places.run, "topic": places.run}
-        of_me = {"calendar": calendars.me, "calendars": calendars.me, "reminders": handoffs.me}
+        of_me: dict[str, Noun] = {"calendar": calendars.me, "calendars": calendars.me}
+        of_me |= {"reminders": handoffs.me, "reminder": handoffs.me}
         nouns: dict[str, Noun] = {  # verbs of /oncall that read their own words
             COVER: covers.run,
-            "me": handoffs.me,
             "schedule": by_word(of_schedules, shown.run),
             "me": by_word(of_me, nothing_else(OF_ME)),
         }

@@ -7,7 +7,7 @@ changes who was on call before now.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -22,7 +22,6 @@ from engine.db import Database, Tx, Writer
 from engine.directory import Directory
 from engine.errors import BadCalendar, BadInput, MidwatchError, NotFound
 from engine.models import ORG, Rank, Timer, TimerKind
-from engine.nudge import Nudge
 from engine.pager.roster import Roster
 from engine.schedule import Shift
 from engine.store import calendars as store
@@ -43,7 +42,13 @@ KEPT: Final = timedelta(days=400)  # of what it said
 
 class Imports:
     def __init__(
-        self, database: Database, clock: Clock, nudge: Nudge, roster: Roster, vault: Vault, fetch: Fetch
+        self,
+        database: Database,
+        clock: Clock,
+        nudge: Callable[[], None],
+        roster: Roster,
+        vault: Vault,
+        fetch: Fetch,
     ) -> None:
         self._database = database
         self._clock = clock

@@ -22,6 +22,7 @@ from engine.db import Database, Tx, Writer
 from engine.directory import ContactRule, Directory, Person
 from engine.errors import BadInput, NotFound, Refused
 from engine.models import ORG, Method
+from engine.pager.places import Places
 from engine.pager.schedules import Schedules
 from engine.schedule.zones import zone_named
 from engine.store import directory as store
@@ -48,9 +49,10 @@ class Setup:
     ) -> None:
         self._database = database
         self._clock = clock
-        self._vault = vault
+        self._vault = self.vault = vault
         self._admins = frozenset(admins)
         self.schedules = Schedules(database, clock, vault)
+        self.places = Places(database, clock, vault)
 
     # --- midwatch.yaml
 
