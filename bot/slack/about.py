@@ -24,6 +24,11 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
     "who": (
         "`/oncall` or `/oncall who` – who is on call on every schedule, until when, and who is next",
         "`/oncall who payments` – one schedule · `/oncall who @ana` – one person",
+        "`/oncall who payments at fri 18:00` – at another time · `/oncall who payments next 5` – what follows",
+    ),
+    "shifts": (
+        "`/oncall shifts` – when you are on call · `/oncall shifts @ana`",
+        "`/oncall shifts payments fri to mon` – everybody's on a schedule, with its gaps",
     ),
     "incidents": (
         "`/oncall list` – open incidents · `/oncall show 42` – one with its timeline",
@@ -34,12 +39,27 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "page": ("`/page payments Disk full on db1` – opens an incident and pages whoever is on call",),
     "override": (
-        "`/override @ana 2h` – Ana is on call from now · `/override payments @ana fri 18:00-22:00`",
+        "`/override` – a form · `/override @ana 2h` – Ana is on call from now",
+        "`/override payments @ana tomorrow 9am to 5pm` · `/override me fri 18:00 - mon 9:00`",
         "`/override list` · `/override cancel 7`",
     ),
     "cover": (
         "`/oncall cover me fri 18:00-22:00` – asks the people of your schedule; the first who accepts has it",
         "`/oncall cover list` · `take 3 [18:00-20:00]` · `decline 3` · `cancel 3`",
+    ),
+    "schedule": (
+        "`/oncall schedule` – those there are · `/oncall schedule show payments` – its weeks as a picture",
+        "`/oncall schedule new` – a form · `edit payments` – shows what it changes before it is saved",
+        "`/oncall schedule delete payments` – asks first; not while a policy pages it",
+    ),
+    "calendar": (
+        "`/oncall me calendar` – a link to your shifts, for any calendar program · `new` · `revoke`",
+        "`/oncall schedule calendar payments` – the same for a whole schedule",
+        "`/oncall schedule import payments https://…/basic.ics` – follow a calendar of yours · `off`",
+    ),
+    "group": (
+        "`/oncall schedule group payments @payments-oncall` – a user group holds whoever is on call · `off`",
+        "`/oncall schedule topic payments on` – the channel's topic says who is on call · `off`",
     ),
     "maintenance": (
         "`/oncall maintenance checkout 2h new switches` – nobody is paged for it, a day at most",
@@ -126,6 +146,7 @@ def status(
     now: datetime,
     *,
     windows: int = 0,
+    ahead: Sequence[tuple[str, str]] = (),
 ) -> Message:
     """`silent`: for how long no worker of any process has left word that it works, if that is too long."""
     lines = [
@@ -137,6 +158,7 @@ def status(
         lines.append(f"🚨 No worker has ticked for {quiet}: nobody is paged. Start one: `midwatch run`")
     if windows:
         lines.append(f"🔧 {windows} maintenance on or planned: `/oncall maintenance`")
+    lines += [f"🔭 *{escape.line(schedule, 60)}*: {escape.line(text, 400)}" for schedule, text in ahead]
     empty = [escape.line(row.schedule, 60) for row in rows if not row.people]
     if empty:
         lines.append(f"🚨 Nobody is on call on {', '.join(empty[:20])}")

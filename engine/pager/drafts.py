@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
-from engine.errors import NotFound
+from engine.errors import NotFound, Overtaken
 from engine.models import ORG
 from engine.store import drafts
 from engine.store.drafts import Draft
 
 KEPT_FOR: Final = timedelta(days=2)
 GONE: Final = "This form is too old: what was typed into it is kept for two days only. Open it again."
+
+TWICE: Final = "You pressed twice: only the first counts."
 
 
 class Drafts:
@@ -42,16 +44,18 @@ class Drafts:
             raise NotFound(GONE)
         return draft
 
-    async def keep(self, person_id: int, draft_id: int, body: Mapping[str, Any]) -> Draft:
+    async def keep(self, person_id: int, draft: Draft, body: Mapping[str, Any]) -> Draft:
+        """What it says from now on, if it still says what was read."""
         now = self._clock.now()
 
         async def unit(tx: Tx) -> Draft | None:
-            return await drafts.update_draft(tx, ORG, person_id, draft_id, body, now)
+            return await drafts.update_draft(tx, ORG, person_id, draft, body, now)
 
-        draft = await self._database.write(unit, rank=Writer.RESPOND)
-        if draft is None:
-            raise NotFound(GONE)
-        return draft
+        kept = await self._database.write(unit, rank=Writer.RESPOND)
+        if kept is None:
+            await self.read(person_id, draft.id)
+            raise Overtaken(TWICE)
+        return kept
 
     async def drop(self, person_id: int, draft_id: int) -> None:
         async def unit(tx: Tx) -> None:

@@ -105,19 +105,17 @@ class Schedules:
         now = self._clock.now()
 
         async def unit(tx: Tx) -> list[Changed]:
-            await store.lock(tx, ORG)
-            directory = await self._read(tx, now)
-            current = await self._current(tx, directory, schedule_id)
-            check_may_edit(directory, current.named, actor)
-            if current.version_id != version_id:
-                raise Overtaken(f"{current.named.name} was changed by {current.changed_by} meanwhile.")
-            shown = current.named
-            await schedules.show_schedule(
-                tx, ORG, schedule_id, wanted.channel, shown.user_group, shown.topic and bool(wanted.channel)
-            )
+            # Why before the lock: timers come before counters. If this is not what the lock then finds,
+            # all of it is taken back.
+            directory, shown = await self._editable(tx, schedule_id, version_id, actor, now)
             changes = _changes(shown.schedule, wanted.schedule, now)
             text = told(actor.name, shown.name, changes, wanted.schedule, directory.people)
             await _tell(tx, wanted.channel, schedule_id, text, now)
+            await store.lock(tx, ORG)
+            directory, shown = await self._editable(tx, schedule_id, version_id, actor, now)
+            await schedules.show_schedule(
+                tx, ORG, schedule_id, wanted.channel, shown.user_group, shown.topic and bool(wanted.channel)
+            )
             await self._append(tx, directory, schedule_id, wanted, actor, now)
             return changes
 
@@ -130,16 +128,15 @@ class Schedules:
         now = self._clock.now()
 
         async def unit(tx: Tx) -> str:
+            _, named = await self._editable(tx, schedule_id, None, actor, now)
+            text = f"📅 {actor.name} deleted the schedule {named.name}."
+            await _tell(tx, named.channel, schedule_id, text, now)
             await store.lock(tx, ORG)
-            directory = await self._read(tx, now)
-            current = await self._current(tx, directory, schedule_id)
-            check_may_edit(directory, current.named, actor)
-            check_unused(directory, current.named)
+            directory, named = await self._editable(tx, schedule_id, None, actor, now)
+            check_unused(directory, named)
             await schedules.delete_schedule(tx, ORG, schedule_id, actor.name, now)
-            text = f"📅 {actor.name} deleted the schedule {current.named.name}."
-            await _tell(tx, current.named.channel, schedule_id, text, now)
             await store.bump(tx, ORG)
-            return current.named.name
+            return named.name
 
         name = await self._database.write(unit, rank=Writer.RESPOND)
         log.info("schedule.deleted", schedule=name, via=actor.via)
@@ -160,6 +157,17 @@ class Schedules:
         if named is None:
             raise NotFound(GONE)
         return Edited(named, version.id, version.created_by or "midwatch.yaml", version.created_at)
+
+    async def _editable(
+        self, tx: Tx, schedule_id: int, version_id: int | None, actor: Actor, now: datetime
+    ) -> tuple[Directory, NamedSchedule]:
+        """The schedule as it is now, if this person may change it and nobody changed that version."""
+        directory = await self._read(tx, now)
+        current = await self._current(tx, directory, schedule_id)
+        check_may_edit(directory, current.named, actor)
+        if version_id not in {None, current.version_id}:
+            raise Overtaken(f"{current.named.name} was changed by {current.changed_by} meanwhile.")
+        return directory, current.named
 
     async def _append(
         self, tx: Tx, directory: Directory, schedule_id: int, wanted: Wanted, actor: Actor, now: datetime

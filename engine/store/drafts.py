@@ -42,12 +42,13 @@ async def read_draft(tx: Tx, org_id: int, person_id: int, draft_id: int) -> Draf
 
 
 async def update_draft(
-    tx: Tx, org_id: int, person_id: int, draft_id: int, body: Mapping[str, Any], now: datetime
+    tx: Tx, org_id: int, person_id: int, draft: Draft, body: Mapping[str, Any], now: datetime
 ) -> Draft | None:
-    statement = sa.update(drafts).where(_own(org_id, person_id, draft_id))
+    """None where it is not there any more as it was read."""
+    statement = sa.update(drafts).where(_own(org_id, person_id, draft.id), drafts.c.rev == draft.rev)
     changed = statement.values(rev=drafts.c.rev + 1, body=dict(body), updated_at=now).returning(drafts.c.rev)
     row = (await tx.execute(changed)).first()
-    return None if row is None else Draft(draft_id, row.rev, body)
+    return None if row is None else Draft(draft.id, row.rev, body)
 
 
 async def delete_draft(tx: Tx, org_id: int, person_id: int, draft_id: int) -> None:

@@ -7,6 +7,7 @@ Never saves over what somebody else saved meanwhile: it says so, keeps what was 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,13 +20,14 @@ from bot.slack.modals.schedule_draft import Mistakes, ScheduleDraft
 from bot.slack.modals.values import Values, many
 from engine.clock import Clock
 from engine.directory import Person
-from engine.errors import NotFound
+from engine.errors import NotFound, Overtaken
 from engine.models import Actor
 from engine.pager.drafts import Drafts
 from engine.pager.roster import Roster
 from engine.pager.schedules import Schedules, Wanted
 from engine.schedule.diff import Changed
 from engine.schedule.zones import zone_named
+from engine.store.drafts import Draft
 
 KEPT: Final = "What you typed is kept."
 
@@ -36,8 +38,7 @@ class Sitting:
 
     person: Person
     actor: Actor
-    draft_id: int
-    rev: int
+    kept: Draft
     draft: ScheduleDraft
 
     def now_with(self, draft: ScheduleDraft) -> Sitting:
@@ -71,15 +72,17 @@ class ScheduleForm:
             name, now = str(about.get("new") or ""), self._clock.now()
             draft = ScheduleDraft.new(name, person.timezone, str(person.id), now)
         kept = await self._drafts.begin(person.id, self.name, draft.to_json())
-        return views.whole(draft, await self._people(), {"d": kept.id, "r": kept.rev})
+        return views.whole(draft, await self._people(), _about(kept))
 
     async def press(self, action: Json, values: Values, asker: Asker, about: About) -> View | None:
         at, screen = await self._sitting(values, asker, about), str(about["s"])
-        # Why: a second press came before the first was shown; it may mean another row by now.
-        if at.rev == about["r"]:
-            draft, screen = await self._pressed(at.draft, action, screen)
-            at = at.now_with(draft)
-        return await self._screen(at, screen)
+        # Why not always: what was pressed before the press before it was shown may mean another row.
+        if at.kept.rev == about["r"]:
+            draft, after = await self._pressed(at.draft, action, screen)
+            with suppress(Overtaken):
+                return await self._screen(at.now_with(draft), after)
+        kept = await self._drafts.read(at.person.id, at.kept.id)
+        return await self._shown(ScheduleDraft.from_json(kept.body), screen, _about(kept))
 
     async def submit(self, values: Values, asker: Asker, about: About) -> View | Wrong | Done:
         at, screen = await self._sitting(values, asker, about), str(about["s"])
@@ -106,7 +109,7 @@ class ScheduleForm:
             draft = edits.typed_whole(draft, values, await self._fallback(draft, values))
         elif (layer := draft.layer(str(about["s"]))) is not None:
             draft = draft.changed(edits.typed_layer(layer, values))
-        return Sitting(person, actor_of(person, asker), kept.id, kept.rev, draft)
+        return Sitting(person, actor_of(person, asker), kept, draft)
 
     async def _fallback(self, draft: ScheduleDraft, values: Values) -> str:
         chosen = many(values, "fallback")
@@ -142,15 +145,16 @@ class ScheduleForm:
 
     async def _kept(self, at: Sitting) -> About:
         """Keep the draft; what the view must remember of it."""
-        kept = await self._drafts.keep(at.person.id, at.draft_id, at.draft.to_json())
-        return {"d": kept.id, "r": kept.rev}
+        return _about(await self._drafts.keep(at.person.id, at.kept, at.draft.to_json()))
 
     async def _screen(self, at: Sitting, screen: str, banner: str = "") -> View:
-        people, about = await self._people(), await self._kept(at)
-        layer = at.draft.layer(screen)
+        return await self._shown(at.draft, screen, await self._kept(at), banner)
+
+    async def _shown(self, draft: ScheduleDraft, screen: str, about: About, banner: str = "") -> View:
+        people, layer = await self._people(), draft.layer(screen)
         if layer is not None:
-            return views.one_layer(at.draft, layer, people, about, banner)
-        return views.whole(at.draft, people, about, banner)
+            return views.one_layer(draft, layer, people, about, banner)
+        return views.whole(draft, people, about, banner)
 
     async def _review(self, at: Sitting) -> View | Wrong:
         try:
@@ -195,8 +199,12 @@ class ScheduleForm:
             await self._schedules.create(draft.name, wanted, at.actor)
         else:
             changes = await self._schedules.edit(draft.schedule_id, draft.version_id, wanted, at.actor)
-        await self._drafts.drop(at.person.id, at.draft_id)
+        await self._drafts.drop(at.person.id, at.kept.id)
         return Done(schedule_text.saved(draft.name, changes))
 
     async def _people(self) -> Mapping[int, Person]:
         return (await self._roster.directory()).people
+
+
+def _about(kept: Draft) -> About:
+    return {"d": kept.id, "r": kept.rev}
