@@ -20,12 +20,12 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import escalations, ingest, limits, pages, timers
+from tests.bench import escalations, ingest, limits, pages, schedules, timers
 from tests.bench.peers import measure, report
 from tests.bench.peers import run as peers
 from tests.servers import database_url, new_database, throwaway_postgresql
 
-PARTS = ("limits", "ingest", "pages", "timers", "escalations", "peers")
+PARTS = ("limits", "ingest", "pages", "timers", "escalations", "schedules", "peers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,14 @@ def head(*cells: str) -> None:
 
 def milliseconds(values: Sequence[float]) -> tuple[str, str]:
     return f"{quantile(values, 0.5) * 1000:.1f} ms", f"{quantile(values, 0.99) * 1000:.1f} ms"
+
+
+def span(seconds: float) -> str:
+    """In the unit that fits."""
+    for factor, unit in ((1, "s"), (1e3, "ms")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.2f} {unit}"
+    return f"{seconds * 1e6:.1f} µs"
 
 
 async def _limits(bench: Bench) -> None:
@@ -112,6 +120,16 @@ async def _escalations(bench: Bench) -> None:
         line(name, *milliseconds(result.lateness), f"{result.rate:,.0f}")
 
 
+async def _schedules(bench: Bench) -> None:
+    head(
+        f"Who is on call: three layers, {schedules.OVERRIDES} overrides",
+        *("Midwatch", "icalendar + recurring-ical-events", "times faster"),
+    )
+    for row in schedules.run(short=bench.short):
+        theirs = "–" if row.theirs is None else span(row.theirs)
+        line(row.what, span(row.ours), theirs, f"{row.theirs / row.ours:,.0f}" if row.theirs else "–")
+
+
 async def _peers(bench: Bench) -> None:
     # Without the extra `peers`, which only `make bench` installs, the short form runs Midwatch alone.
     size, names = (measure.SHORT, ("midwatch",)) if bench.short else (measure.Size(), peers.NAMES)
@@ -145,6 +163,7 @@ WORK: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "pages": _pages,
     "timers": _timers,
     "escalations": _escalations,
+    "schedules": _schedules,
     "peers": _peers,
 }
 

@@ -12,6 +12,7 @@ import yaml
 from bot.__main__ import app
 from bot.commands.demo import first_alert
 from bot.settings import FIELDS, OTHER_NAMES
+from engine.config.form import Known
 from engine.config.parse import parse_config
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +49,15 @@ def test_the_example_of_the_guide_can_be_applied() -> None:
     config = parse_config(example)
     assert set(config.people) == {"ana", "ben"}
     assert set(config.services) == {"checkout"}
+
+
+def test_the_example_of_the_guide_to_schedules_can_be_applied() -> None:
+    """The schedule of that guide has no mistake, for people who are known."""
+    text = (ROOT / "docs/guides/schedules.md").read_text()
+    example = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0]
+    names = frozenset({"ana", "ben", "cho", "dan", "eve", "fay", "lead"})
+    (form,) = parse_config(example, Known(people=names)).schedules.values()
+    assert len(form.schedule.layers) == 2
 
 
 def test_the_alertmanager_snippet_of_the_readme_is_yaml() -> None:
