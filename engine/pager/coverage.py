@@ -21,7 +21,7 @@ from engine.pager import notice
 from engine.pager.alarm import OPS_CHANNEL
 from engine.pager.roster import Roster
 from engine.schedule.walltime import to_instant, to_wall
-from engine.store import calendars, findings
+from engine.store import calendars, findings, shown
 from engine.store.deliveries import NewDelivery
 
 log = structlog.get_logger(__name__)
@@ -69,6 +69,14 @@ class Coverage:
             self._nudge()
             log.info("coverage.found", schedule=named.name, new=told, all=len(found))
         return next_morning(named, now)
+
+
+async def standing(database: Database) -> list[tuple[str, str]]:
+    """The name of a schedule and what is wrong with it: found ahead, or with how Slack shows it."""
+    async with database.snapshot() as tx:
+        found = await findings.read_findings(tx, ORG)
+        troubles = await shown.troubles(tx, ORG)
+    return [*((one.schedule, one.text) for one in found), *troubles]
 
 
 def next_morning(named: NamedSchedule, now: datetime) -> datetime:
