@@ -12,11 +12,11 @@ from typing import Final
 from bot.slack import escape, words
 from bot.slack.blocks import headline
 from bot.slack.message import Block, Message, context, note, section
-from engine.directory import Override, Person
+from engine.directory import Person
 from engine.errors import BadCommand, MidwatchError
 from engine.models import IncidentView, TimelineEntry
 from engine.pager.respond import Answer
-from engine.pager.roster import OnCallNow, OverrideSet
+from engine.pager.roster import OnCallNow
 
 SECTION_MAX: Final = 2800
 TOTAL_MAX: Final = 8500
@@ -60,12 +60,15 @@ def on_call(rows: Sequence[OnCallNow]) -> Message:
             "No schedule is configured yet. Write one into `midwatch.yaml` and run "
             "`midwatch apply midwatch.yaml`; `/oncall me` makes you a person who can be on it."
         )
-    return paragraphs((_row(row) for row in rows), footer="`/override @user 2h` puts somebody else on call")
+    lines = [_row(row) for row in rows]
+    if len(rows) == 1:
+        lines.append(f"Why: {escape.line(rows[0].reason, 300)}")
+    return paragraphs(lines, footer="`/override @user 2h` puts somebody else on call")
 
 
 def _row(row: OnCallNow) -> str:
-    sign = "📟" if row.people else "⚠️"
-    parts = [f"{sign} *{escape.line(row.schedule, 80)}*: {names(row.people)}"]
+    sign, gap = ("📟", "") if row.people else ("⚠️", " (a gap)")
+    parts = [f"{sign} *{escape.line(row.schedule, 80)}*: {names(row.people)}{gap}"]
     parts.append(f"since {escape.date(row.since)}" if row.since else "for more than a year")
     if row.until:
         parts.append(f"until {escape.date(row.until)}")
@@ -80,47 +83,6 @@ def on_call_of(person: Person, rows: Sequence[OnCallNow]) -> Message:
     if lines:
         return paragraphs(lines)
     return note(f"*{escape.line(person.name, 60)}* is neither on call now nor next on any schedule.")
-
-
-def override_set(done: OverrideSet, person: Person, asker: Person) -> Message:
-    """Exactly what was done, on the wall clocks of both, and how to take it back."""
-    override = done.override
-    length = words.duration(override.end_at - override.start_at)
-    lines = [
-        f"✅ *{escape.line(person.name, 60)}* is on call on *{escape.line(done.schedule, 80)}* for {length}: "
-        f"{_between(override, asker.timezone)}."
-    ]
-    if person.id != asker.id and person.timezone != asker.timezone:
-        lines.append(f"For {escape.line(person.name, 60)} that is {_between(override, person.timezone)}.")
-    replaced = [one for one in done.replaced if one.id != person.id]
-    lines.append(f"In place of {names(replaced)}." if replaced else "Nobody else was on call at its start.")
-    lines.append(f"Take it back with `/override cancel {override.id}`.")
-    return paragraphs(lines)
-
-
-def _between(override: Override, timezone: str) -> str:
-    start = words.wall(override.start_at, timezone)
-    return f"{start.rpartition(' ')[0]} to {words.wall(override.end_at, timezone)}"
-
-
-def overrides(found: Sequence[tuple[Override, str, str]]) -> Message:
-    """Overrides with the name of their person and schedule."""
-    if not found:
-        return note("There is no override. Set one with `/override @user 2h [schedule]`.")
-    lines = (
-        f"`{override.id}` *{escape.line(person, 60)}* on *{escape.line(schedule, 80)}* "
-        f"{escape.date(override.start_at)} to {escape.date(override.end_at)}"
-        + (f" · by {escape.line(override.created_by, 60)}" if override.created_by else "")
-        for override, person, schedule in found
-    )
-    return paragraphs(lines, footer="`/override cancel NUMBER` takes one back")
-
-
-def override_cancelled(override: Override, person: str, schedule: str) -> Message:
-    return note(
-        f"✅ The override of *{escape.line(person, 60)}* on *{escape.line(schedule, 80)}* is cancelled "
-        f"(number {override.id})."
-    )
 
 
 def done(results: Sequence[Answer | str]) -> Message:

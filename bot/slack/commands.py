@@ -6,23 +6,26 @@ failure leaves here as an error of the engine's tree, or as whatever it was.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from bot.slack import about, answers, blocks, escape, grammar, maintenance, names, words
+from bot.slack import about, answers, blocks, escape, grammar, maintenance, override_text, who_text, words
 from bot.slack.health import SlackHealth
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message
 from bot.slack.names import no_such
+from bot.slack.overrides import OverrideCommand
+from bot.slack.who import WhoCommand
 from engine.clock import Clock
 from engine.db import Database
-from engine.directory import Directory, Override
+from engine.directory import Directory
 from engine.errors import BadCommand, MidwatchError, NotFound
 from engine.models import ORG, Actor, IncidentStatus
+from engine.pager.coverage import standing
 from engine.pager.maintenance import Maintenance
 from engine.pager.receive import Receiver
 from engine.pager.respond import Answer, Responder
@@ -51,20 +54,37 @@ class Engine:
     silent: Callable[[], timedelta | None]  # for how long no worker has ticked, if that is too long
 
 
+# What is behind a verb that somebody else reads: the words as typed, and who asks.
+Noun = Callable[[str, Asker], Awaitable[Message | None]]
+
+
 class Commands:
-    def __init__(self, engine: Engine, identity: Identity, health: SlackHealth) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        identity: Identity,
+        health: SlackHealth,
+        overrides: OverrideCommand,
+        nouns: Mapping[str, Noun],
+    ) -> None:
         self._engine = engine
+        self._overrides = overrides
+        self._nouns = nouns
+        self._who = WhoCommand(engine.roster, identity, engine.clock)
         self._identity = identity
         self._health = health
         self._maintenance = maintenance.MaintenanceCommand(engine.maintenance, engine.roster, identity)
 
-    async def run(self, name: str, text: str, asker: Asker) -> Message:
-        """Read and do one command: `name` is the slash command, or "/oncall" for a mention."""
+    async def run(self, name: str, text: str, asker: Asker) -> Message | None:
+        """Read and do one command: `name` is the slash command, or "/oncall" for a mention.
+
+        None where a modal was opened.
+        """
         zone = await self._zone(asker)
         now = self._engine.clock.now()
         match name:
             case "/override":
-                command = grammar.parse_override(text, now, zone)
+                command: grammar.Command = override_text.parse(text, now, zone)
             case "/page":
                 command = grammar.parse_page(text)
             case "/incident":
@@ -77,10 +97,14 @@ class Commands:
         person = await self._identity.reader(asker)
         return words.zone_of(person.timezone if person else "UTC")
 
-    async def _do(self, command: grammar.Command, asker: Asker) -> Message:
+    async def _do(self, command: grammar.Command, asker: Asker) -> Message | None:
         match command:
-            case grammar.Who():
-                return await self._who(command)
+            case who_text.Who():
+                return await self._who.who(command)
+            case who_text.Shifts():
+                return await self._who.shifts(command, asker)
+            case grammar.Handed():
+                return await self._nouns[command.verb](command.words, asker)
             case grammar.Deed() | grammar.Snooze() | grammar.Merge() | grammar.Note():
                 return await self._respond(command, asker)
             case grammar.ListIncidents():
@@ -89,14 +113,14 @@ class Commands:
                 return await self._show(command, asker)
             case grammar.Open():
                 return await self._open(command, asker)
-            case grammar.SetOverride():
-                return await self._override(command, asker)
-            case grammar.Stranger():
-                raise await self._nobody(command.name)
-            case grammar.ListOverrides():
-                return await self._overrides(command)
-            case grammar.CancelOverride():
-                return await self._cancel_override(command, asker)
+            case (
+                override_text.SetOverride()
+                | override_text.OverrideForm()
+                | override_text.Stranger()
+                | override_text.ListOverrides()
+                | override_text.CancelOverride()
+            ):
+                return await self._overrides.do(command, asker)
             case (
                 maintenance.StartMaintenance() | maintenance.EndMaintenance() | maintenance.ListMaintenance()
             ):
@@ -110,28 +134,15 @@ class Commands:
             case grammar.Unknown():
                 return await self._unknown(command)
 
-    async def _who(self, command: grammar.Who) -> Message:
-        rows = await self._engine.roster.who()
-        if command.slack_user_id is not None:
-            return answers.on_call_of(await self._identity.mentioned(command.slack_user_id), rows)
-        if command.name is None or not rows:
-            return answers.on_call(rows)
-        if command.name.startswith("@"):
-            raise await self._nobody(command.name.removeprefix("@"))
-        wanted = command.name.casefold()
-        named = [row for row in rows if row.schedule.casefold() == wanted]
-        if not named:
-            raise no_such("schedule", command.name, [row.schedule for row in rows])
-        return answers.on_call(named)
-
     async def _unknown(self, command: grammar.Unknown) -> Message:
-        """A first word that is no verb may still name a schedule."""
-        rows = await self._engine.roster.who()
-        if any(row.schedule.casefold() == command.words.casefold() for row in rows):
-            return await self._who(grammar.Who(command.words))
+        """A first word that is no verb may still name a schedule, and what is asked of it."""
+        directory = await self._engine.roster.directory()
+        known = [schedule.name.casefold() for schedule in directory.schedules.values()]
+        if command.who is not None and command.who.name in known:
+            return await self._who.who(command.who)
         suggestion = command.suggestion
         if suggestion is None:
-            near = get_close_matches(command.words, [row.schedule.casefold() for row in rows], n=1)
+            near = get_close_matches(command.words, known, n=1)
             suggestion = escape.line(near[0], 60) if near else None
         return about.unknown(command.words, suggestion)
 
@@ -211,37 +222,6 @@ class Commands:
         held_until = await self._engine.maintenance.held_until(service_id)
         return answers.opened(view, created=created, held_until=held_until)
 
-    async def _override(self, command: grammar.SetOverride, asker: Asker) -> Message:
-        asking = await self._identity.person(asker)
-        person = asking
-        if command.slack_user_id is not None:
-            person = await self._identity.mentioned(command.slack_user_id)
-        directory = await self._engine.roster.directory()
-        done = await self._engine.roster.override(
-            schedule_id=_schedule_id(command.schedule, directory),
-            person_id=person.id,
-            start_at=command.span.start,
-            end_at=command.span.end,
-            actor=actor_of(asking, asker),
-        )
-        return answers.override_set(done, person, asking)
-
-    async def _nobody(self, name: str) -> BadCommand:
-        """Of @name that Slack did not make a mention of."""
-        people = (await self._engine.roster.directory()).people.values()
-        return names.nobody(name, [person.name for person in people if person.active])
-
-    async def _overrides(self, command: grammar.ListOverrides) -> Message:
-        directory = await self._engine.roster.directory()
-        found = await self._engine.roster.overrides(_schedule_id(command.schedule, directory))
-        return answers.overrides([(override, *_names(override, directory)) for override in found])
-
-    async def _cancel_override(self, command: grammar.CancelOverride, asker: Asker) -> Message:
-        person = await self._identity.person(asker)
-        cancelled = await self._engine.roster.cancel_override(command.override_id, actor_of(person, asker))
-        who = _names(cancelled, await self._engine.roster.directory())
-        return answers.override_cancelled(cancelled, *who)
-
     async def _status(self) -> Message:
         roster, views = self._engine.roster, self._engine.views
         still_open = await views.list(OPEN, LISTED)
@@ -249,22 +229,10 @@ class Commands:
         now = self._engine.clock.now()
         silent = self._engine.silent()
         windows = len(await self._engine.maintenance.list())
-        return about.status(self._health, directory, rows, len(still_open), silent, now, windows=windows)
-
-
-def _names(override: Override, directory: Directory) -> tuple[str, str]:
-    person = directory.people.get(override.person_id)
-    schedule = directory.schedules.get(override.schedule_id)
-    return person.name if person else "somebody", schedule.name if schedule else "a schedule"
-
-
-def _schedule_id(name: str | None, directory: Directory) -> int | None:
-    if name is None:
-        return None
-    for schedule in directory.schedules.values():
-        if schedule.name.casefold() == name.casefold():
-            return schedule.id
-    raise no_such("schedule", name, [schedule.name for schedule in directory.schedules.values()])
+        ahead = await standing(self._engine.database)
+        return about.status(
+            self._health, directory, rows, len(still_open), silent, now, windows=windows, ahead=ahead
+        )
 
 
 def _service_and_title(said: str, directory: Directory) -> tuple[int, str]:

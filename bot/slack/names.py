@@ -5,11 +5,12 @@ Never looks anything up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
 from bot.slack import escape
-from engine.directory import Directory, Service
+from engine.directory import Directory, NamedSchedule, Service, TargetKind
 from engine.errors import BadCommand
 
 
@@ -39,3 +40,31 @@ def service(name: str, directory: Directory) -> Service:
         if one.name.casefold() == name.casefold():
             return one
     raise no_such("service", name, [one.name for one in services])
+
+
+def schedules(name: str, directory: Directory) -> list[NamedSchedule]:
+    """Those of this name; else those whose name begins with it; else those that a policy or a service of
+    this name pages, in the order of its levels."""
+    known = sorted(directory.schedules.values(), key=lambda one: one.name.casefold())
+    wanted = name.casefold()
+    for found in (
+        [one for one in known if one.name.casefold() == wanted],
+        [one for one in known if re.match(rf"{re.escape(wanted)}[\W_]", one.name.casefold())],
+        _paged_by(wanted, directory),
+    ):
+        if found:
+            return found
+    raise no_such("schedule", name, [one.name for one in known])
+
+
+def _paged_by(wanted: str, directory: Directory) -> list[NamedSchedule]:
+    used = {one.policy_id for one in directory.services.values() if one.name.casefold() == wanted}
+    levels = (
+        level
+        for policy in directory.policies.values()
+        if policy.id in used or policy.name.casefold() == wanted
+        for level in policy.levels
+    )
+    targets = (target for level in levels for target in level.targets if target.kind is TargetKind.SCHEDULE)
+    ids = dict.fromkeys(int(target.ref) for target in targets)
+    return [directory.schedules[one] for one in ids if one in directory.schedules]

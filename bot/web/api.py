@@ -31,6 +31,7 @@ from bot.web.shapes import (
     SchedulePath,
     WholeIncident,
 )
+from bot.web.shifts import ShiftsApi
 from engine.errors import NotFound, Refused
 from engine.models import Actor, IncidentView, Via
 from engine.pager.respond import Answer
@@ -57,6 +58,7 @@ class Api:
             Route("POST", "/v1/incidents/{id}/unmerge", self.unmerge_incident, problems=(403, 404)),
             Route("GET", "/v1/schedules/oncall", self.list_on_call),
             Route("GET", "/v1/schedules/{name}/oncall", self.get_on_call, problems=(404,)),
+            *ShiftsApi(parts).routes,
             *MaintenanceApi(parts, self._actor).routes,
         )
 

@@ -5,27 +5,32 @@ Never works out who is on call by itself: the schedule's own rules do (engine.sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
-from engine.directory import Directory, NamedSchedule, Override, Person, TargetKind
+from engine.directory import Directory, NamedSchedule, Override, Person, TargetKind, keeping
 from engine.errors import BadInput, NotFound
 from engine.models import ORG, Actor
-from engine.schedule import OverrideKind, on_call, people_at
+from engine.pager import notice
+from engine.pager.override_words import cancelled_notices, set_notices
+from engine.schedule import OverrideKind, on_call, people_at, shifts
+from engine.schedule.skipped import Skipped, skipped_windows
 from engine.store import directory as store
 from engine.store import schedules
+from engine.store.history import InForce, read_history
 from engine.vault import Vault
 
 log = structlog.get_logger(__name__)
 
 # Why at all: versions that begin later and overrides that ended move no revision.
 KEPT_FOR: Final = timedelta(seconds=60)
+AROUND: Final = timedelta(days=366)  # as far as "since" and "until" look
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +49,31 @@ class OnCallNow:
 
 @dataclass(frozen=True, slots=True)
 class OverrideSet:
-    """What an override did: `replaced` are those it takes the place of when it begins."""
+    """What an override did: `replaced` are those whose place it takes, in the order of their turns."""
 
     override: Override
     schedule: str
     replaced: tuple[Person, ...]
+    new: bool = True  # False: the very same was set before
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftOf:
+    """A stretch with the same people; with none nobody is on call."""
+
+    start: datetime
+    end: datetime
+    people: tuple[Person, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftsOf:
+    """The shifts of one schedule, without a break but where there was no schedule yet."""
+
+    schedule_id: int
+    schedule: str
+    shifts: tuple[ShiftOf, ...]
+    skipped: tuple[Skipped, ...] = ()  # hours that a change of the clock leaves out
 
 
 class Roster:
@@ -78,13 +103,27 @@ class Roster:
 
     async def who(self, at: datetime | None = None) -> list[OnCallNow]:
         """Each schedule by name, as it is now or was or will be at `at`."""
+        now = self._clock.now()
         if at is None:
-            at, directory = self._clock.now(), await self.directory()
+            at, directory = now, await self.directory()
         else:
             async with self._database.snapshot() as tx:
                 directory = await self._read(tx, at)
+                if at < now:
+                    directory = _as_it_was(
+                        directory, await read_history(tx, ORG, at - AROUND, at + AROUND), at
+                    )
         named = sorted(directory.schedules.values(), key=lambda schedule: schedule.name.casefold())
         return [_on_call_now(directory, schedule, at) for schedule in named]
+
+    async def shifts(self, a: datetime, b: datetime, schedule_id: int | None = None) -> list[ShiftsOf]:
+        """Who is, was and will be on call from `a` up to `b`; the past by the versions of then."""
+        directory = await self.directory()
+        async with self._database.snapshot() as tx:
+            history = await read_history(tx, ORG, a, b)
+        named = sorted(directory.schedules.values(), key=lambda schedule: schedule.name.casefold())
+        wanted = [one for one in named if schedule_id in {None, one.id} and one.id in history]
+        return [_shifts_of(directory, one, history[one.id]) for one in wanted]
 
     async def override(
         self,
@@ -100,18 +139,23 @@ class Roster:
         """Put a person on call. Without a schedule it is the one that can be meant, or a question back."""
         now = self._clock.now()
 
+        asked: dict[str, Any] = {
+            "schedule_id": schedule_id,
+            "person_id": person_id,
+            "start_at": start_at,
+            "end_at": end_at,
+            "actor": actor,
+            "kind": kind,
+            "covers_id": covers_id,
+        }
+
         async def unit(tx: Tx) -> OverrideSet:
-            return await self.place(
-                tx,
-                now,
-                schedule_id=schedule_id,
-                person_id=person_id,
-                start_at=start_at,
-                end_at=end_at,
-                actor=actor,
-                kind=kind,
-                covers_id=covers_id,
-            )
+            directory = await self._read(tx, now)
+            named, wanted = _wanted(directory, now, **asked)
+            told = set_notices(directory, named, wanted, _replaced(directory, named, wanted), actor, now)
+            if await _same(tx, wanted, now) is None:
+                await notice.tell(tx, ORG, told, now)  # before the counter is locked
+            return await self.place(tx, now, **asked)
 
         done = await self._database.write(unit, rank=Writer.RESPOND)
         log.info("override.set", override=done.override.id, schedule=done.schedule, via=actor.via)
@@ -130,16 +174,25 @@ class Roster:
         kind: str = OverrideKind.REPLACE_ALL.value,
         covers_id: int | None = None,
     ) -> OverrideSet:
-        """The same in a transaction of the caller's, as its last change: counters are locked last."""
-        _check_interval(start_at, end_at, now)
+        """The same in a transaction of the caller's, who tells people of it, as its last change: counters
+        are locked last."""
         await store.lock(tx, ORG)
         directory = await self._read(tx, now)
-        person = _active(directory, person_id)
-        covered = None if covers_id is None else _active(directory, covers_id)
-        if (covered is None) is (kind == OverrideKind.COVER.value):
-            raise BadInput("A cover names whom it covers, and nothing else does.")
-        named = _meant(directory, schedule_id, actor, now)
-        wanted = Override(0, named.id, kind, person.id, covers_id, start_at, end_at, actor.name)
+        named, wanted = _wanted(
+            directory,
+            now,
+            schedule_id=schedule_id,
+            person_id=person_id,
+            start_at=start_at,
+            end_at=end_at,
+            actor=actor,
+            kind=kind,
+            covers_id=covers_id,
+        )
+        # Why looked for: a button may be pressed twice, in the same moment too.
+        same = await _same(tx, wanted, now)
+        if same is not None:
+            return OverrideSet(same, named.name, (), new=False)
         override_id = await schedules.insert_override(tx, ORG, wanted, now)
         await store.bump(tx, ORG)
         replaced = _replaced(directory, named, wanted)
@@ -156,7 +209,8 @@ class Roster:
         async def unit(tx: Tx) -> Override | None:
             cancelled = await schedules.cancel_override(tx, ORG, override_id, now)
             if cancelled is not None:
-                await store.bump(tx, ORG)
+                await self._tell_cancelled(tx, cancelled, actor, now)
+                await store.bump(tx, ORG)  # counters last
             return cancelled
 
         cancelled = await self._database.write(unit, rank=Writer.RESPOND)
@@ -165,8 +219,18 @@ class Roster:
         log.info("override.cancelled", override=override_id, via=actor.via)
         return cancelled
 
+    async def _tell_cancelled(self, tx: Tx, cancelled: Override, actor: Actor, now: datetime) -> None:
+        directory = await self._read(tx, now)
+        named = directory.schedules.get(cancelled.schedule_id)
+        if named is None or cancelled.person_id not in directory.people:
+            return
+        rest = replace(cancelled, start_at=max(now, cancelled.start_at))
+        back = [one for one in _replaced(directory, named, rest) if one.active]
+        await notice.tell(tx, ORG, cancelled_notices(directory, named, rest, back, actor, now), now)
+
     async def _read(self, tx: Tx, at: datetime) -> Directory:
         directory = await store.read(tx, ORG, at, self._vault)
+        directory = keeping(directory, None if self._kept is None else self._kept[1])
         return replace(directory, fallback_urls=self._fallback_urls)
 
 
@@ -188,6 +252,34 @@ def _on_call_now(directory: Directory, named: NamedSchedule, at: datetime) -> On
 
 def _people(directory: Directory, users: Iterable[str]) -> tuple[Person, ...]:
     return tuple(directory.people[int(user)] for user in users if int(user) in directory.people)
+
+
+def _wanted(
+    directory: Directory,
+    now: datetime,
+    *,
+    schedule_id: int | None,
+    person_id: int,
+    start_at: datetime,
+    end_at: datetime,
+    actor: Actor,
+    kind: str,
+    covers_id: int | None,
+) -> tuple[NamedSchedule, Override]:
+    """The override that is meant, and its schedule; or why it cannot be."""
+    _check_interval(start_at, end_at, now)
+    person = _active(directory, person_id)
+    covered = None if covers_id is None else _active(directory, covers_id)
+    if (covered is None) is (kind == OverrideKind.COVER.value):
+        raise BadInput("A cover names whom it covers, and nothing else does.")
+    named = _meant(directory, schedule_id, actor, now)
+    return named, Override(0, named.id, kind, person.id, covers_id, start_at, end_at, actor.name)
+
+
+async def _same(tx: Tx, wanted: Override, now: datetime) -> Override | None:
+    """The very same, set before and not taken back, whoever set it."""
+    found = await schedules.read_overrides(tx, ORG, after=now, schedule_id=wanted.schedule_id)
+    return next((one for one in found if replace(one, id=0, created_by=wanted.created_by) == wanted), None)
 
 
 def _check_interval(start_at: datetime, end_at: datetime, now: datetime) -> None:
@@ -236,10 +328,37 @@ def _paged_first(directory: Directory) -> list[NamedSchedule]:
 
 
 def _replaced(directory: Directory, named: NamedSchedule, override: Override) -> tuple[Person, ...]:
-    """Who would be on call at its start without it, and is not with it."""
+    """Who would be on call while it lasts without it, and is not with it."""
     if override.kind == OverrideKind.ADD.value:
         return ()
-    before = _people(directory, people_at(named.schedule, override.start_at))
+    turns = shifts(named.schedule, override.start_at, override.end_at)
+    before = _people(directory, dict.fromkeys(user for turn in turns for user in turn.people))
     if override.kind == OverrideKind.COVER.value:
         return tuple(person for person in before if person.id == override.covers_id)
     return tuple(person for person in before if person.id != override.person_id)
+
+
+def _as_it_was(directory: Directory, history: Mapping[int, Sequence[InForce]], at: datetime) -> Directory:
+    """With the overrides of then: one that was cancelled later held until it was."""
+    then = {
+        one.id: replace(one, schedule=version.schedule)
+        for one in directory.schedules.values()
+        for version in history.get(one.id, ())
+        if version.start <= at < version.end
+    }
+    return replace(directory, schedules=then)
+
+
+def _shifts_of(directory: Directory, named: NamedSchedule, history: Sequence[InForce]) -> ShiftsOf:
+    found: list[ShiftOf] = []
+    skipped: list[Skipped] = []
+    for version in history:
+        skipped += skipped_windows(version.schedule, version.start, version.end)
+        for shift in shifts(version.schedule, version.start, version.end):
+            people = _people(directory, shift.people)
+            last = found[-1] if found else None
+            if last is not None and last.end == shift.start and last.people == people:
+                found[-1] = replace(last, end=shift.end)
+            else:
+                found.append(ShiftOf(shift.start, shift.end, people))
+    return ShiftsOf(named.id, named.name, tuple(found), tuple(skipped))

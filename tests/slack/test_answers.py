@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.slack import about, answers, blocks, home, maintenance, notices
+from bot.slack import about, answers, blocks, home, maintenance, notices, override_answers
 from bot.slack.errors import Kind, Trouble
 from bot.slack.health import SlackHealth
 from bot.slack.lint import lint_message, lint_view
@@ -65,11 +65,11 @@ def messages(text: str) -> Iterator[Message]:
     yield answers.on_call(rows)
     yield answers.on_call_of(person, rows)
     yield answers.on_call_of(stranger, [])
-    yield answers.override_set(OverrideSet(override, text, (person, stranger)), person, stranger)
-    yield answers.override_set(OverrideSet(override, text, ()), person, person)
-    yield answers.overrides([(override, text, text)] * 60)
-    yield answers.overrides([])
-    yield answers.override_cancelled(override, text, text)
+    yield override_answers.override_set(OverrideSet(override, text, (person, stranger)), person, stranger)
+    yield override_answers.override_set(OverrideSet(override, text, ()), person, person)
+    yield override_answers.overrides([(override, text, text)] * 60)
+    yield override_answers.overrides([])
+    yield override_answers.override_cancelled(override, text, text)
     yield answers.done([Answer(view, True, text), Answer(view, False, text), "❔"] * 40)
     yield answers.opened(view, created=True)
     yield answers.opened(view, created=False)
@@ -175,6 +175,6 @@ def test_a_fallback_that_reaches_nobody_is_empty(
 def test_an_override_of_oneself_is_told_once() -> None:
     """One wall clock where both are the same person's."""
     override = Override(7, 1, "replace_all", 1, None, NOW, TWO_HOURS, "ana")
-    message = answers.override_set(OverrideSet(override, "payments", ()), a_person(), a_person())
+    message = override_answers.override_set(OverrideSet(override, "payments", ()), a_person(), a_person())
     assert "For ana that is" not in message.text
-    assert "Nobody else was on call at its start." in message.text
+    assert "Nobody else was on call then." in message.text

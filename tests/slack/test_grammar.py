@@ -11,11 +11,18 @@ from hypothesis import strategies as st
 
 from bot.slack import grammar as g
 from bot.slack import maintenance as m
+from bot.slack import override_text as o
+from bot.slack import who_text as w
+from bot.slack.times import Span
 from engine.errors import BadCommand
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
-TWO_HOURS = g.Span(NOW, NOW + timedelta(hours=2))
+HALF = timedelta(minutes=30)
+TOMORROW = Span(datetime(2026, 3, 3, 8, 0, tzinfo=UTC), datetime(2026, 3, 3, 16, 0, tzinfo=UTC))
+FRIDAY = datetime(2026, 3, 6, 17, 0, tzinfo=UTC)
+FEBRUARY = Span(datetime(2026, 1, 31, 23, 0, tzinfo=UTC), datetime(2026, 2, 3, 23, 0, tzinfo=UTC))
+TWO_HOURS = Span(NOW, NOW + timedelta(hours=2))
 
 
 def parse(text: str) -> g.Command:
@@ -25,11 +32,36 @@ def parse(text: str) -> g.Command:
 @pytest.mark.parametrize(
     ("text", "command"),
     [
-        ("", g.Who()),
-        ("who", g.Who()),
-        ("who payments", g.Who("payments")),
-        ("who is on call", g.Who()),
-        ("<@U2|ben>", g.Who(slack_user_id="U2")),
+        ("", w.Who()),
+        ("who", w.Who()),
+        ("who payments", w.Who("payments")),
+        ("who is on call", w.Who()),
+        ("who's on call?", w.Who()),
+        ("Who’s on-call for payments?", w.Who("payments")),
+        ("whos oncall on “payments primary”", w.Who("payments primary")),
+        ("who is on call for payments right now?", w.Who("payments")),
+        ("who is on call now", w.Who()),
+        ("who on-call-team", w.Who("on-call-team")),
+        ("who payments next 5", w.Who("payments", following=5)),
+        ("who is on call next", w.Who(following=5)),
+        ("who payments at fri 18:00", w.Who("payments", at=FRIDAY)),
+        ("who payments fri 18:00", w.Who("payments", at=FRIDAY)),
+        ("who is on call for payments at 6pm on friday?", w.Who("payments", at=FRIDAY)),
+        ("who at fri 18:00", w.Who(at=FRIDAY)),
+        ("who <@U2|ben> at fri 18:00 next 3", w.Who(None, "U2", FRIDAY, 3)),
+        ("who was on call at 2026-02-02 18:00", w.Who(at=datetime(2026, 2, 2, 17, 0, tzinfo=UTC))),
+        ("<@U2|ben>", w.Who(slack_user_id="U2")),
+        ("<@U2|ben> next 2", w.Who(slack_user_id="U2", following=2)),
+        ("shifts", w.Shifts()),
+        ("shifts me", w.Shifts()),
+        ("my shifts", g.Unknown("my shifts", None)),
+        ("shifts payments", w.Shifts("payments")),
+        ("shifts <@U2>", w.Shifts(None, "U2")),
+        ("shifts payments 2026-02-01..2026-02-03", w.Shifts("payments", span=FEBRUARY)),
+        ("shifts payments from 2026-02-01 to 2026-02-03", w.Shifts("payments", span=FEBRUARY)),
+        ("shifts me 2h", w.Shifts(span=TWO_HOURS)),
+        ("cover me fri 18:00-22:00", g.Handed("cover", "me fri 18:00-22:00")),
+        ("schedule new", g.Handed("schedule", "new")),
         ("ack 42", g.Deed("ack", (42,))),
         ("ACK 42.", g.Deed("ack", (42,))),
         ("Ack\u00a0#42, #43 and 44", g.Deed("ack", (42, 43, 44))),
@@ -39,8 +71,8 @@ def parse(text: str) -> g.Command:
         ("close 7", g.Deed("resolve", (7,))),
         ("ack", g.Deed("ack", ())),
         ("escalate 42", g.Deed("escalate", (42,))),
-        ("snooze 42 30m", g.Snooze((42,), g.Span(NOW, NOW + timedelta(minutes=30)))),
-        ("snooze 42 30 min", g.Snooze((42,), g.Span(NOW, NOW + timedelta(minutes=30)))),
+        ("snooze 42 30m", g.Snooze((42,), Span(NOW, NOW + timedelta(minutes=30)))),
+        ("snooze 42 30 min", g.Snooze((42,), Span(NOW, NOW + timedelta(minutes=30)))),
         ("snooze 42 43 for 2 hours", g.Snooze((42, 43), TWO_HOURS)),
         ("snooze 2h", g.Snooze((), TWO_HOURS)),
         ("merge 42 into 41", g.Merge((42,), 41)),
@@ -75,7 +107,7 @@ def parse(text: str) -> g.Command:
         ("help override", g.Help("override")),
         ("?", g.Help(None)),
         ("page payments Disk Full", g.Open("payments Disk Full")),
-        ("override list", g.ListOverrides()),
+        ("override list", o.ListOverrides()),
         ("payments", g.Unknown("payments", None)),
         ("akc 42", g.Unknown("akc 42", "ack")),
     ],
@@ -88,23 +120,29 @@ def test_a_command(text: str, command: g.Command) -> None:
 @pytest.mark.parametrize(
     ("text", "command"),
     [
-        ("<@U2> 2h", g.SetOverride("U2", TWO_HOURS, None)),
-        ("<@U2|ben> for 2 hours", g.SetOverride("U2", TWO_HOURS, None)),
-        ("payments <@U2> 2h", g.SetOverride("U2", TWO_HOURS, "payments")),
-        ("<@U2> 2h on “payments primary”", g.SetOverride("U2", TWO_HOURS, "payments primary")),
-        ("<@u2> until 12:00 payments", g.SetOverride("U2", TWO_HOURS, "payments")),
-        ("me 2h", g.SetOverride(None, TWO_HOURS, None)),
-        ("@zoe 2h", g.Stranger("zoe")),
-        ("payments @Zoe until 12:00", g.Stranger("zoe")),
-        ("", g.ListOverrides()),
-        ("list", g.ListOverrides()),
-        ("cancel #7", g.CancelOverride(7)),
-        ("remove 7", g.CancelOverride(7)),
+        ("<@U2> 2h", o.SetOverride("U2", TWO_HOURS, None)),
+        ("<@U2|ben> for 2 hours", o.SetOverride("U2", TWO_HOURS, None)),
+        ("payments <@U2> 2h", o.SetOverride("U2", TWO_HOURS, "payments")),
+        ("<@U2> 2h on “payments primary”", o.SetOverride("U2", TWO_HOURS, "payments primary")),
+        ("<@u2> until 12:00 payments", o.SetOverride("U2", TWO_HOURS, "payments")),
+        ("me 2h", o.SetOverride(None, TWO_HOURS, None)),
+        ("@zoe 2h", o.Stranger("zoe")),
+        ("payments @Zoe until 12:00", o.Stranger("zoe")),
+        ("", o.OverrideForm()),
+        ("list", o.ListOverrides()),
+        ("list payments", o.ListOverrides("payments")),
+        ("payments <@U2> tomorrow 9am to 5pm", o.SetOverride("U2", TOMORROW, "payments")),
+        ("tomorrow 9am to 5pm payments <@U2>", o.SetOverride("U2", TOMORROW, "payments")),
+        ("<@U2> for payments for 2h", o.SetOverride("U2", TWO_HOURS, "payments")),
+        ("“fri rota” <@U2> 2h", o.SetOverride("U2", TWO_HOURS, "fri rota")),
+        ("me in 0.5h for 1h", o.SetOverride(None, Span(NOW + HALF, NOW + 3 * HALF), None)),
+        ("cancel #7", o.CancelOverride(7)),
+        ("remove 7", o.CancelOverride(7)),
     ],
 )
 def test_an_override(text: str, command: g.Command) -> None:
     """Person, time and schedule in any order."""
-    assert g.parse_override(text, NOW, BERLIN) == command
+    assert o.parse(text, NOW, BERLIN) == command
 
 
 @pytest.mark.parametrize(
@@ -115,6 +153,15 @@ def test_an_override(text: str, command: g.Command) -> None:
         ("<@U2>", "Say for how long"),
         ("<@U2> <@U3> 2h", "Mention one person only"),
         ("<@U2> until 2020-01-01", "That is over already"),
+        ("<@U2> 2h ago", "I don't understand `2h ago` as a time"),
+        ("<@U2> 9", "I don't understand `9` as a time"),
+        ("<@U2> 01/02/2026", "I don't understand `01/02/2026` as a time"),
+        ("<@U2> tomorrow 9am 5pm", "I don't understand `tomorrow 9am 5pm` as a time"),
+        ("<@U2> next fri 18:00 to 20:00", "I don't understand"),
+        (
+            "fri rota <@U2> 2h",
+            "I don't understand `fri rota 2h` as a time .if it is a schedule, put it in quotes",
+        ),
         ("cancel", "Name one override by its number"),
         ("cancel 1 2", "Name one override by its number"),
         ("<@U2> " + "x " * 100, "more than I can read"),
@@ -123,7 +170,7 @@ def test_an_override(text: str, command: g.Command) -> None:
 def test_a_wrong_override_is_answered_with_the_form(text: str, words: str) -> None:
     """A refusal says what was not understood, and most show the right form."""
     with pytest.raises(BadCommand, match=words):
-        g.parse_override(text, NOW, BERLIN)
+        o.parse(text, NOW, BERLIN)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +179,9 @@ def test_a_wrong_override_is_answered_with_the_form(text: str, words: str) -> No
         ("ack foo", "`foo` is no incident number"),
         ("ack 1 -2", "`-2` is no incident number"),
         ("snooze 42", "Say for how long"),
+        ("who payments next 0", "Between 1 and 50 shifts"),
+        ("who payments at 25:00", "no time of day"),
+        ("shifts payments 9 to 5", "in the morning or in the evening"),
         ("snooze 42 yesterday", "Say for how long"),
         ("note 42", "Say what to note"),
         ("merge 42", "Say which incident goes on"),
@@ -163,7 +213,7 @@ def test_incident_bare_is_the_list() -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_a_command_or_refused(text: str) -> None:
     """No input makes the grammar fail in another way than by refusing, in words."""
-    for read in (g.parse, g.parse_incident, g.parse_override):
+    for read in (g.parse, g.parse_incident, o.parse):
         try:
             said: object = read(text, NOW, BERLIN)
         except BadCommand as refused:

@@ -92,10 +92,14 @@ def in_modal(body: Json) -> bool:
 
 
 class Modals:
-    def __init__(self, client: SlackClient, answering: Answering, forms: Sequence[Form]) -> None:
+    def __init__(self, client: SlackClient, answering: Answering) -> None:
         self._client = client
         self._answering = answering
-        self._forms = {form.name: form for form in forms}
+        self._forms: dict[str, Form] = {}
+
+    def add(self, form: Form) -> None:
+        """Why not at once: what a form does on submit may open another."""
+        self._forms[form.name] = form
 
     async def open(self, asker: Asker, name: str, about: About | None = None) -> Message | None:
         """Open it; where that cannot be, a message with a button that does."""
