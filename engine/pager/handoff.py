@@ -24,6 +24,7 @@ from engine.pager.shift_plan import LOOK_BACK, Handing
 from engine.schedule import people_at, shifts
 from engine.store import handoffs as store
 from engine.store import timers
+from engine.store.deliveries import NewDelivery
 from engine.store.handoffs import Handoff, Noisy, OpenIncident
 from engine.store.timers import Arming
 
@@ -69,7 +70,7 @@ def _posts(
     number: int,
     body: notice.Body,
     now: datetime,
-) -> Sequence[notice.NewDelivery | None]:
+) -> Sequence[NewDelivery | None]:
     if named.channel:
         return [notice.to_channel(named.channel, f"handoff:{number}", body, now)]
     coming = _people(directory, handing.came)
@@ -247,7 +248,7 @@ def _now_on_call(directory: Directory, present: frozenset[int]) -> str:
 
 def _unaccepted(
     directory: Directory, named: NamedSchedule, handoff: Handoff, present: frozenset[int], now: datetime
-) -> Sequence[notice.NewDelivery | None]:
+) -> Sequence[NewDelivery | None]:
     """In the channel; without one once more to those who should."""
     waiting = _people(directory, present & handoff.people)
     names = " and ".join(one.name for one in waiting)
