@@ -23,11 +23,11 @@ from engine.pager import cover_words as words
 from engine.pager import notice
 from engine.pager.cover_rules import Wish
 from engine.pager.cover_words import Story
-from engine.pager.load import LOOK, as_it_was, least_loaded_first, load
+from engine.pager.load import LOOK, least_loaded_first, load
 from engine.pager.roster import Roster
 from engine.parts import Part
 from engine.schedule import OverrideKind
-from engine.store import covers, notices, schedules, timers
+from engine.store import covers, notices, timers
 from engine.store.covers import Request
 from engine.store.timers import Arming
 
@@ -72,7 +72,8 @@ class Cover:
         directory = await self._roster.directory()
         asker = rules.person_of(directory, actor)
         wish = rules.wish(directory, schedule_id, asker, Part(start_at, end_at), now)
-        people = await self._in_order(directory, wish, now)
+        around = await self._roster.shifts(now - LOOK, now + LOOK)
+        people = least_loaded_first(wish.people, load(around))
         until, gap = rules.ends_at(now, wish.whole), rules.head_start(now, wish.whole, len(people))
 
         async def unit(tx: Tx) -> Request:
@@ -91,15 +92,6 @@ class Cover:
         request = await self._write(unit)
         log.info("cover.asked", request=request.id, schedule=wish.named.name, people=len(people))
         return Asked(request, wish.named.name, tuple(people), until, gap)
-
-    async def _in_order(self, directory: Directory, wish: Wish, now: datetime) -> Sequence[Person]:
-        async with self._database.snapshot() as tx:
-            past = await schedules.read_overrides(tx, ORG, after=now - LOOK)
-        full = [
-            as_it_was(one.schedule, [each for each in past if each.schedule_id == one.id])
-            for one in directory.schedules.values()
-        ]
-        return least_loaded_first(wish.people, load(full, now))
 
     # --- answered
 

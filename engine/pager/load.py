@@ -7,44 +7,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
-from engine.directory import Override, Person
-from engine.schedule import OverrideKind, Schedule, ScheduleOverride, shifts, with_overrides
+from engine.directory import Person
+from engine.pager.roster import ShiftsOf
 
-LOOK: Final = timedelta(weeks=4)  # to both sides
+LOOK: Final = timedelta(weeks=4)  # to both sides of now
 
 
-def load(schedules: Iterable[Schedule], now: datetime) -> Mapping[int, timedelta]:
-    """By person: the time on call in the last and the next four weeks, on all these schedules together.
+def load(schedules: Iterable[ShiftsOf]) -> Mapping[int, timedelta]:
+    """By person: the time on call in these shifts.
 
     Two schedules at once count twice: each of them can ring.
     """
     total: Counter[int] = Counter()
     for schedule in schedules:
-        for shift in shifts(schedule, now - LOOK, now + LOOK):
+        for shift in schedule.shifts:
             seconds = int((shift.end - shift.start).total_seconds())
-            total.update({int(user): seconds for user in shift.people})
+            total.update({person.id: seconds for person in shift.people})
     return {person: timedelta(seconds=seconds) for person, seconds in total.items()}
 
 
 def least_loaded_first(people: Iterable[Person], loads: Mapping[int, timedelta]) -> Sequence[Person]:
     """Those with the same load by name, so that the order can be explained."""
     return sorted(people, key=lambda one: (loads.get(one.id, timedelta()), one.name.casefold(), one.id))
-
-
-def as_it_was(schedule: Schedule, overrides: Iterable[Override]) -> Schedule:
-    """With all of these overrides, those that are long over too, in the order of their creation."""
-    taken = [
-        ScheduleOverride(
-            OverrideKind(one.kind),
-            str(one.person_id),
-            one.start_at,
-            one.end_at,
-            None if one.covers_id is None else str(one.covers_id),
-        )
-        for one in sorted(overrides, key=lambda one: one.id)
-    ]
-    return with_overrides(replace(schedule, overrides=()), taken)

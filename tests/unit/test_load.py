@@ -4,41 +4,36 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from engine.directory import Override, Person
-from engine.pager.load import LOOK, as_it_was, least_loaded_first, load
-from engine.schedule import Schedule, parse_schedule
+from engine.directory import Person
+from engine.pager.load import least_loaded_first, load
+from engine.pager.roster import ShiftOf, ShiftsOf
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-
-
-def schedule(*users: str, unit: str = "week") -> Schedule:
-    layer = {
-        "name": "all",
-        "users": list(users),
-        "start": "2026-01-05T09:00",
-        "rotation": {"every": 1, "unit": unit},
-    }
-    return parse_schedule({"timezone": "UTC", "layers": [layer]})
 
 
 def person(number: int, name: str) -> Person:
     return Person(number, name, None, "UTC", admin=False, active=True)
 
 
-def test_hours_of_four_weeks_to_both_sides_on_all_schedules() -> None:
-    """Eight weeks in turns are four weeks each; a second schedule counts on top."""
-    loads = load([schedule("1", "2"), schedule("2")], NOW)
-    assert loads == {1: LOOK, 2: 3 * LOOK}
+ANA, BEN = person(1, "ana"), person(2, "ben")
 
 
-def test_an_override_that_is_long_over_counts() -> None:
-    """Who stood in three weeks ago was on call then, and the person replaced was not."""
-    start = NOW - 21 * 24 * HOUR
-    over = Override(1, 1, "replace_all", 3, None, start, start + 10 * HOUR)
-    cover = Override(2, 1, "cover", 4, 3, start, start + 4 * HOUR)
-    loads = load([as_it_was(schedule("1"), [cover, over])], NOW)
-    assert loads == {1: 2 * LOOK - 10 * HOUR, 3: 6 * HOUR, 4: 4 * HOUR}
+def shifts(*stretches: tuple[int, tuple[Person, ...]]) -> ShiftsOf:
+    """So many hours each, one after the other."""
+    found, at = [], NOW
+    for hours, people in stretches:
+        found.append(ShiftOf(at, at + hours * HOUR, people))
+        at += hours * HOUR
+    return ShiftsOf(1, "primary", tuple(found))
+
+
+def test_hours_on_all_schedules_are_added() -> None:
+    """Together counts for each, a gap for nobody, and two schedules at once twice."""
+    primary = shifts((10, (ANA,)), (5, ()), (3, (ANA, BEN)), (2, (BEN,)))
+    secondary = shifts((20, (BEN,)))
+    assert load([primary, secondary]) == {1: 13 * HOUR, 2: 25 * HOUR}
+    assert load([]) == {}
 
 
 def test_the_least_loaded_are_first_and_equals_go_by_name() -> None:
