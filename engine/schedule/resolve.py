@@ -13,6 +13,7 @@ from typing import Final
 
 from engine.errors import BadInput
 from engine.schedule.explain import explain
+from engine.schedule.layers import Stretch
 from engine.schedule.model import Schedule, Shift
 from engine.schedule.timeline import (
     FIRST_INSTANT,
@@ -29,12 +30,18 @@ HORIZON: Final = timedelta(days=366)  # further away than that a change is none 
 
 @dataclass(frozen=True)
 class OnCall:
-    """Who is on call at an instant and why. `since` and `until` are worked out when asked for."""
+    """Who is on call at an instant. Why, since when and until when is worked out when asked for."""
 
     people: tuple[str, ...]
-    reason: str
     schedule: Schedule = field(repr=False, compare=False)
     at: datetime = field(repr=False, compare=False)
+    stretch: Stretch = field(repr=False, compare=False)
+    names: Mapping[str, str] = field(repr=False, compare=False)
+
+    @cached_property
+    def reason(self) -> str:
+        """The override and its end, or the layer and whose turn it is, or why nobody's."""
+        return explain(self.schedule, self.stretch, self.at, self.names)
 
     @cached_property
     def since(self) -> datetime | None:
@@ -51,7 +58,7 @@ def on_call(schedule: Schedule, t: datetime, names: Mapping[str, str] | None = N
     """Who is on call at `t`. `names` are what people are called in the reason."""
     t = _checked(t)
     stretch = stretch_at(schedule, t)
-    return OnCall(stretch.people, explain(schedule, stretch, t, names or {}), schedule, t)
+    return OnCall(stretch.people, schedule, t, stretch, names or {})
 
 
 def people_at(schedule: Schedule, t: datetime) -> tuple[str, ...]:

@@ -6,10 +6,10 @@ Never looks at windows, holidays, `until` or other layers: they mask turns and n
 from __future__ import annotations
 
 from calendar import monthrange
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from engine.schedule.model import Layer, Unit
+from engine.schedule.model import Layer, Rotation, Unit
 from engine.schedule.walltime import LARGEST_JUMP, to_instant, to_wall
 
 _LENGTHS = {
@@ -25,9 +25,10 @@ def turns_in(layer: Layer, zone: ZoneInfo, a: datetime, b: datetime) -> list[tup
         return [(to_instant(layer.start, zone), 0)]
     first = max(0, _turn_by_wall(layer, to_wall(a, zone) - LARGEST_JUMP) - 1)
     last = _turn_by_wall(layer, to_wall(b, zone) + LARGEST_JUMP)
+    start = layer.start.replace(tzinfo=zone)  # adding to it is adding on the wall clock
     begun: list[tuple[datetime, int]] = []
     for turn in range(first, last + 1):
-        begins = to_instant(_begin(layer, turn), zone)
+        begins = _begin(layer.rotation, start, turn).astimezone(UTC)
         if begins >= b:
             continue
         # Why: where the clock jumps ahead, a later turn begins with an earlier one or even before
@@ -38,12 +39,12 @@ def turns_in(layer: Layer, zone: ZoneInfo, a: datetime, b: datetime) -> list[tup
     return begun
 
 
-def _begin(layer: Layer, turn: int) -> datetime:
+def _begin(rotation: Rotation, start: datetime, turn: int) -> datetime:
     """When a turn begins, on the wall clock."""
-    steps = turn * layer.rotation.every
-    if layer.rotation.unit is Unit.MONTH:
-        return _add_months(layer.start, steps)
-    return layer.start + steps * _LENGTHS[layer.rotation.unit]
+    steps = turn * rotation.every
+    if rotation.unit is Unit.MONTH:
+        return _add_months(start, steps)
+    return start + steps * _LENGTHS[rotation.unit]
 
 
 def _turn_by_wall(layer: Layer, wall: datetime) -> int:

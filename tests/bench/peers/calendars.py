@@ -20,10 +20,9 @@ OF_A_WEEKDAY = ["MO", "TU", "WE", "TH", "FR"]
 class Calendars:
     """Read from text once; what is found afterwards is found in what was read."""
 
-    def __init__(self, mapping: dict[str, Any]) -> None:
-        self.text = written(mapping)
-        self.fallback = mapping["fallback"]
-        self.query = recurring_ical_events.of(Calendar.from_ical(self.text))
+    def __init__(self, text: bytes, fallback: str) -> None:
+        self.fallback = fallback
+        self.query = recurring_ical_events.of(Calendar.from_ical(text))
 
     def at(self, t: datetime) -> list[Any]:
         return list(self.query.at(t))
