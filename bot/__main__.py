@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "resolve": ("incidents:resolve", "Resolve incidents."),
     "merge": ("incidents:merge", "Make one incident of two."),
     "unmerge": ("incidents:unmerge", "Take a merged incident out again."),
+    "calendar": ("calendar:calendar", "Links to shifts for calendar programs, and calendars to follow."),
     "maintenance": ("maintenance:maintenance", "Hold back the pages of a service for a while."),
 }
 for _order, (_name, (_target, _help)) in enumerate(COMMANDS.items()):

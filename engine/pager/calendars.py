@@ -71,8 +71,9 @@ class Calendars:
         async with self._database.snapshot() as tx:
             return _of(await store.open_feeds(tx, ORG), subject, made_by)
 
-    async def make(self, subject: Subject, made_by: int | None) -> str:
-        """A new link; the one that this person had to the same shifts opens nothing any more."""
+    async def make(self, subject: Subject, made_by: int | None, *, beside: bool = False) -> str:
+        """A new link; the one that this person had to the same shifts opens nothing any more, unless the
+        new one is to stand `beside` it."""
         if self._public_url is None:
             raise BadInput(
                 "A calendar program must be able to reach Midwatch: set MIDWATCH_PUBLIC_URL, then ask again."
@@ -80,7 +81,7 @@ class Calendars:
         token, now = new_key(PREFIX), self._clock.now()
 
         async def unit(tx: Tx) -> None:
-            old = _of(await store.open_feeds(tx, ORG), subject, made_by)
+            old = None if beside else _of(await store.open_feeds(tx, ORG), subject, made_by)
             await store.revoke_feeds(tx, ORG, [old.id] if old else [], now)
             new = Feed(0, subject.person_id, subject.schedule_id, made_by, now)
             await store.insert_feed(tx, ORG, hash_key(token), new)

@@ -49,6 +49,7 @@ def test_every_setting_is_read_from_its_name() -> None:
         "MIDWATCH_ADMINS": "U012AB3CD, U012AB3CE",
         "MIDWATCH_FALLBACK_URLS": "ntfy://a,b ntfy://c, mailto://d:e@example.com",
         "MIDWATCH_HEARTBEAT_URL": "https://hc.example.com/1",
+        "MIDWATCH_CALENDAR_PRIVATE": "1",
         "SLACK_SIGNING_SECRET": "s",
         "SLACK_API_URL": "http://127.0.0.1:8081/api",
         "SLACK_CLIENT_ID": "1.2",
