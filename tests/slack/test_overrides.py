@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 import bot
 from bot.sandbox.content import visible_text
@@ -15,10 +16,12 @@ from bot.sandbox.state import Message
 from bot.slack.lint import lint_message, lint_view
 from bot.slack.override_answers import DROP, PICK, SAVE, UNDO, Echo, Proposal, echo, proposal_of
 from engine.config.parse import parse_config
-from engine.directory import NamedSchedule
+from engine.directory import NamedSchedule, Person
 from engine.errors import BadCommand
-from engine.models import Actor, Via
+from engine.models import ORG, Actor, Via
 from engine.schedule import Schedule
+from engine.schema import schedules
+from engine.store import directory
 from tests.slack.conftest import Desk, until
 
 DEMO = (Path(bot.__file__).parent / "demo.yaml").read_text()
@@ -45,11 +48,11 @@ def choices(message: Message) -> list[str]:
 
 async def set_by(desk: Desk) -> list[tuple[str, str, str]]:
     """Overrides there are: schedule, person, times in UTC."""
-    directory = await desk.roster.directory()
+    known = await desk.roster.directory()
     return [
         (
-            directory.schedules[one.schedule_id].name,
-            directory.people[one.person_id].name,
+            known.schedules[one.schedule_id].name,
+            known.people[one.person_id].name,
             f"{one.start_at:%m-%d %H:%M} to {one.end_at:%m-%d %H:%M}",
         )
         for one in await desk.roster.overrides()
@@ -66,10 +69,17 @@ async def test_what_was_said_in_full_is_saved_at_once(online: Desk) -> None:
     assert "Tue 03 Mar 09:00 to Tue 03 Mar 17:00 Asia/Tokyo" in answer
     assert "For ben that is Mon 02 Mar 19:00 to Tue 03 Mar 03:00 America/New_York" in answer
     assert await set_by(online) == [("payments-primary", "ben", "03-03 00:00 to 03-03 08:00")]
-    message = echoed(online, "cho")
-    await online.clicks("cho", message, UNDO)
+    await online.clicks("cho", echoed(online, "cho"), UNDO)
     await until(lambda: "is cancelled" in visible_text(echoed(online, "cho")))
     assert await set_by(online) == []
+    assert "cancelled already" in await online.types("cho", "/override cancel 1")
+
+
+async def test_undo_after_somebody_else_cancelled_it(online: Desk) -> None:
+    """Already done: told, and nothing changes."""
+    await online.types("cho", "/override payments-primary @ben 2h")
+    message = echoed(online, "cho")
+    await online.types("ana", "/override cancel 1")
     await online.clicks("cho", message, UNDO)
     await until(lambda: "cancelled already" in online.whispers("cho", "#general")[-1])
 
@@ -166,7 +176,7 @@ async def test_confirmed_too_late_it_is_over(online: Desk) -> None:
 async def test_confirmed_after_the_schedule_was_deleted(online: Desk) -> None:
     """What the button names is read anew."""
     await online.types("cho", "/override payments-secondary @ben fri 18:00 to 20:00")
-    await online.setup.apply(parse_config(without_secondary()))
+    await deletes(online, "payments-secondary")
     await online.clicks("cho", echoed(online, "cho"), SAVE)
     await until(lambda: any("no such schedule" in text for text in online.whispers("cho", "#general")))
     assert await set_by(online) == []
@@ -182,11 +192,15 @@ def test_an_odd_button_is_no_proposal(value: str) -> None:
 # --- by the form ---------------------------------------------------------------------------------------
 
 
-def without_secondary() -> str:
-    """The demo without its second schedule."""
-    start, end = DEMO.index("- name: payments-secondary"), DEMO.index("policies:")
-    level = "  - {targets: [{schedule: payments-secondary}], timeout: 10m}\n"
-    return (DEMO[:start] + DEMO[end:]).replace(level, "")
+async def deletes(desk: Desk, *names: str) -> None:
+    """Schedules that are gone, as if an admin had deleted them a moment ago."""
+    gone = sa.update(schedules).where(schedules.c.name.in_(names)).values(deleted_at=desk.clock.now())
+
+    async def unit(tx: Any) -> None:
+        await tx.execute(gone)
+        await directory.bump(tx, ORG)
+
+    await desk.database.write(unit)
 
 
 async def opens(desk: Desk, user: str = "cho") -> dict[str, Any]:
@@ -274,7 +288,7 @@ async def test_the_form_submitted_after_its_schedule_was_deleted(online: Desk) -
     await opens(online, "ana")
     wanted = {"schedule": "payments-secondary", "person": "@ben"}
     assert (await submits(online, "ana", **wanted, when="fri 18:00 to 20:00"))["response_action"] == "update"
-    await online.setup.apply(parse_config(without_secondary()))
+    await deletes(online, "payments-secondary")
     answer = await submits(online, **wanted, when="2h")
     assert "was deleted meanwhile" in answer["errors"]["schedule"]
     assert (await submits(online, "ana"))["ok"]
@@ -287,8 +301,8 @@ async def test_the_form_is_not_for_everybody(online: Desk) -> None:
     assert "Run `/oncall me` once" in await online.types("dee", "/override")
     assert "Guests may not use Midwatch" in await online.types("gus", "/override")
     await opens(online)
-    directory = await online.roster.directory()
-    (cho,) = [person.id for person in directory.people.values() if person.name == "cho"]
+    known = await online.roster.directory()
+    (cho,) = [person.id for person in known.people.values() if person.name == "cho"]
     await online.setup.deactivate(cho)
     answer = await submits(online, schedule="payments-primary", person="@ben", when="2h")
     assert "You were deactivated" in str(answer["errors"])
@@ -297,16 +311,7 @@ async def test_the_form_is_not_for_everybody(online: Desk) -> None:
 
 async def test_without_a_schedule_there_is_no_form(desk: Desk) -> None:
     """The answer says how to make one."""
-    await desk.setup.apply(
-        parse_config(
-            without_secondary()
-            .replace(
-                DEMO[DEMO.index("- name: payments-primary") : DEMO.index("- name: payments-secondary")], ""
-            )
-            .replace("schedules:\n", "")
-            .replace("  - {targets: [{schedule: payments-primary}], timeout: 5m}\n", "")
-        )
-    )
+    await deletes(desk, "payments-primary", "payments-secondary")
     await desk.connect()
     assert "/oncall schedule new" in await desk.types("cho", "/override")
     assert "/oncall schedule new" in await desk.types("cho", "/override @ben 2h")
@@ -327,18 +332,16 @@ def test_an_echo_fits_slack_whatever_it_is_about(desk: Desk) -> None:
     assert proposal_of(proposal.value()) == proposal
 
 
-def a_person(number: int, name: str) -> Any:
-    from engine.directory import Person
-
+def a_person(number: int, name: str) -> Person:
     return Person(number, name, f"U{number}", "Europe/Berlin", admin=False, active=True)
 
 
 async def test_the_command_line_and_slack_see_one_list(online: Desk) -> None:
     """What was set elsewhere is listed and can be cancelled here."""
-    directory = await online.roster.directory()
-    ids = {person.name: person.id for person in directory.people.values()}
+    known = await online.roster.directory()
+    ids = {person.name: person.id for person in known.people.values()}
     start: datetime = online.clock.now()
-    (primary,) = [s.id for s in directory.schedules.values() if s.name == "payments-primary"]
+    (primary,) = [s.id for s in known.schedules.values() if s.name == "payments-primary"]
     await online.roster.override(
         schedule_id=primary,
         person_id=ids["cho"],
