@@ -9,59 +9,63 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from bot.slack import escape
 from bot.slack.answers import names, paragraphs
 from bot.slack.message import Message, note
-from engine.directory import Person
-from engine.pager import schedule_words
+from engine.directory import NamedSchedule, Person
+from engine.pager import schedule_words, schedules
 from engine.pager.roster import OnCallNow
-from engine.pager.schedule_words import called
-from engine.schedule import Schedule, Shift, shifts
+from engine.schedule import Schedule, shifts
 from engine.schedule.diff import Changed
 
 SHOWN: Final = 40  # changed shifts
 AHEAD: Final = timedelta(weeks=2)
 COMING: Final = 12  # shifts in place of the picture
+BESIDE: Final = 3  # and beside it
 
 People = Mapping[int, Person]
 
 
-def clock(at: datetime, zone: ZoneInfo) -> str:
-    return f"{at.astimezone(zone):%a %d %b %H:%M}"
-
-
 def change_lines(changes: Sequence[Changed], schedule: Schedule, people: People) -> list[str]:
     """A line for each changed shift: when, from whom, to whom."""
-    plain = schedule_words.change_lines(changes, schedule.timezone, people, SHOWN)
-    return [escape.line(line, 400) for line in plain]
+    return _safe(schedule_words.change_lines(changes, schedule.timezone, people, SHOWN))
 
 
-def coming_lines(schedule: Schedule, people: People, now: datetime) -> list[str]:
+def first_lines(schedule: Schedule, people: People, now: datetime) -> list[str]:
+    """Of a new schedule: whoever is on call from now on, which nobody was."""
+    found = shifts(schedule, now, now + schedules.AHEAD)
+    return _safe(schedule_words.shift_lines(found, schedule.timezone, people, now, SHOWN))
+
+
+def coming_lines(schedule: Schedule, people: People, now: datetime, most: int = COMING) -> list[str]:
     """Whoever is on call in the next two weeks, shift by shift: the picture, for who cannot see it."""
     found = shifts(schedule, now, now + AHEAD)
-    lines = [_shift(one, schedule.zone, people, now) for one in found[:COMING]]
-    if len(found) > COMING:
-        lines.append(f"and {len(found) - COMING} more shifts until {clock(now + AHEAD, schedule.zone)}")
-    return lines
+    return _safe(schedule_words.shift_lines(found, schedule.timezone, people, now, most))
 
 
-def _shift(one: Shift, zone: ZoneInfo, people: People, now: datetime) -> str:
-    begins = "now" if one.start <= now else clock(one.start, zone)
-    return f"{begins} to {clock(one.end, zone)}: {escape.line(called(one.people, people), 200)}"
+def _safe(lines: Sequence[str]) -> list[str]:
+    return [escape.line(line, 400) for line in lines]
 
 
-def shown(row: OnCallNow, schedule: Schedule, people: People, now: datetime, why: str) -> Message:
-    """One schedule in words. `why` says why there is no picture beside it; empty where there is one."""
+def alternative(named: NamedSchedule, people: People, now: datetime) -> str:
+    """What the picture shows, in plain words for whoever cannot see it."""
+    found = shifts(named.schedule, now, now + AHEAD)
+    zone = named.schedule.timezone
+    lines = schedule_words.shift_lines(found, zone, people, now, COMING)
+    return "\n".join([f"{named.name}, times in {zone}", *lines])
+
+
+def shown(named: NamedSchedule, people: People, now: datetime, why: str) -> Message:
+    """One schedule in words. `why` says why there is no picture beside it: then the words say more."""
+    schedule, name = named.schedule, escape.line(named.name, 80)
     layers = ", ".join(escape.line(layer.name, 40) for layer in schedule.layers[:12]) or "none"
     lines = [
-        f"📅 *{escape.line(row.schedule, 80)}*, times in {schedule.timezone} · layers: {layers}",
-        *coming_lines(schedule, people, now),
+        f"📅 *{name}*, times in {schedule.timezone} · layers: {layers}",
+        *coming_lines(schedule, people, now, COMING if why else BESIDE),
     ]
     if why:
         lines.append(f"⚠️ {why}")
-    name = escape.line(row.schedule, 80)
     return paragraphs(lines, footer=f"`/oncall schedule edit {name}` changes it")
 
 

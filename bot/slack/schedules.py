@@ -128,18 +128,17 @@ class ScheduleCommand:
 
     async def _show(self, named: NamedSchedule, asker: Asker, directory: Directory) -> Message:
         now = self._clock.now()
-        row = next(row for row in await self._roster.who() if row.schedule_id == named.id)
         called = {str(person.id): person.name for person in directory.people.values()}
-        words = schedule_text.shown(row, named.schedule, directory.people, now, "")
+        words = schedule_text.alternative(named, directory.people, now)
         try:
             svg = draw(named.name, named.schedule, called, now)
             picture = await asyncio.to_thread(rendered, svg)
-            await self._put(named.name, picture, words.text, asker)
+            await self._put(named.name, picture, words, asker)
         except Exception as error:
             why = _why(error)
             log.warning("schedule.not_pictured", code=trouble_of(error).code)
-            return schedule_text.shown(row, named.schedule, directory.people, now, why)
-        return words
+            return schedule_text.shown(named, directory.people, now, why)
+        return schedule_text.shown(named, directory.people, now, "")
 
     async def _put(self, name: str, picture: bytes, words: str, asker: Asker) -> None:
         """Where it was asked; where the bot may not write, to whoever asked."""

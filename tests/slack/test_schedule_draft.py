@@ -212,8 +212,8 @@ def test_twelve_layers_and_sixty_people_fit_slacks_limits(schedule_id: int | Non
     shown = [
         views.whole(draft, PEOPLE, about, "x" * 2000),
         *(views.one_layer(draft, layer, PEOPLE, about, HOSTILE) for layer in draft.layers),
-        views.review(draft.name, lines, "Europe/Berlin", about, HOSTILE),
-        views.review(draft.name, [], "UTC", about),
+        views.review(draft, lines, about, HOSTILE),
+        views.review(draft, [], about),
     ]
     for view in shown:
         payload = _payload(view, "schedule", "https://hooks.slack.example/" + "x" * 200)

@@ -237,7 +237,8 @@ async def test_a_schedule_of_two_layers_is_made_without_leaving_slack(online: De
     assert "days" in form.said
     assert (await form.submit(channel="#payments", fallback=["@cho"]))["ok"]
     assert form.title == "Review changes"
-    assert "⚠️ nobody → dee" in form.said
+    assert "now to Mon 02 Mar 17:00: dee" in form.said
+    assert "Mon 02 Mar 17:00 to Tue 09:00: ben and cho" in form.said
     assert (await form.submit())["response_action"] == "clear"
     await until(lambda: "*search* is made" in whispered(online))
     made = await schedule_of(online, "search")

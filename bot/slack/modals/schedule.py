@@ -162,10 +162,14 @@ class ScheduleForm:
         except Mistakes as wrong:
             return await self._wrong(at, wrong)
         draft, said = await self._caught_up(at)
-        changes = await self._schedules.preview(draft.schedule_id, wanted)
-        lines = schedule_text.change_lines(changes, wanted, await self._people())
+        people = await self._people()
+        if draft.schedule_id is None:
+            lines = schedule_text.first_lines(wanted, people, self._clock.now())
+        else:
+            changes = await self._schedules.preview(draft.schedule_id, wanted)
+            lines = schedule_text.change_lines(changes, wanted, people)
         about = await self._kept(at.now_with(draft))
-        return views.review(draft.name, lines, wanted.timezone, about, said)
+        return views.review(draft, lines, about, said)
 
     async def _wrong(self, at: Sitting, wrong: Mistakes) -> View | Wrong:
         """At its input where it has one; what is wrong with a layer stands above all."""

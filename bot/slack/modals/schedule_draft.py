@@ -207,7 +207,7 @@ class ScheduleDraft:
         found = []
         for line in filter(None, map(str.strip, self.holidays.splitlines())):
             day, _, name = line.partition(" ")
-            if not _is_date(day):
+            if not is_date(day):
                 errors["holidays"] = f"“{line[:60]}” does not begin with a date like 2026-12-25."
             found.append({"date": day, "name": name.strip() or "holiday"})
         return found
@@ -240,7 +240,7 @@ def _layer(key: str, raw: Mapping[str, Any], hours: str) -> LayerDraft:
     )
 
 
-def _is_date(typed: str) -> bool:
+def is_date(typed: str) -> bool:
     try:
         date.fromisoformat(typed)
     except ValueError:

@@ -7,12 +7,13 @@ Slack's hundred blocks: each layer has a screen of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any, Final
 
 from bot.slack import escape
 from bot.slack.message import Block, actions, button, context, option, overflow, plain_text, section
 from bot.slack.modals.opening import View
-from bot.slack.modals.schedule_draft import LAYERS_MOST, UNITS, LayerDraft, ScheduleDraft
+from bot.slack.modals.schedule_draft import LAYERS_MOST, UNITS, LayerDraft, ScheduleDraft, is_date
 from bot.slack.modals.schedule_hours import FORM
 from engine.directory import Person
 
@@ -63,20 +64,21 @@ def one_layer(
     blocks.append(actions(f"add:{key}:{len(layer.entries)}", [_users("add_person", "Add somebody…")]))
     blocks += _turns(layer)
     blocks.append(actions(f"layer:{key}", _layer_buttons(draft, layer)))
-    return View("Layer", blocks, {**about, "s": key}, submit="Done")
+    return View("Layer", blocks, {**about, "s": key}, submit="Done", close="Discard")
 
 
-def review(
-    name: str, lines: Sequence[str], timezone: str, about: Mapping[str, Any], banner: str = ""
-) -> View:
-    """The last screen: what saving changes."""
-    lead = f"Saving *{escape.line(name, 80)}* changes this in the next 4 weeks, times in {timezone}:"
-    if not lines:
-        lead = f"Saving *{escape.line(name, 80)}* changes nobody's shift in the next 4 weeks."
+def review(draft: ScheduleDraft, lines: Sequence[str], about: Mapping[str, Any], banner: str = "") -> View:
+    """The last screen: what saving changes; of a new schedule who will be on call."""
+    name = f"*{escape.line(draft.name, 80)}*"
+    lead = f"Saving {name} changes this in the next 4 weeks, times in {draft.timezone}:"
+    if draft.schedule_id is None:
+        lead = f"Saving makes {name}. On call in the next 4 weeks, times in {draft.timezone}:"
+    elif not lines:
+        lead = f"Saving {name} changes nobody's shift in the next 4 weeks."
     blocks = [*_banner(banner), section(lead), *map(section, _sections(lines))]
     blocks.append(actions("review", [button("back", "Back", "back")]))
     blocks.append(context("It is in force from the moment it is saved. The past stays as it was."))
-    return View("Review changes", blocks, {**about, "s": REVIEW}, submit="Save")
+    return View("Review changes", blocks, {**about, "s": REVIEW}, submit="Save", close="Discard")
 
 
 # --- parts ------------------------------------------------------------------------------------------
@@ -86,7 +88,7 @@ def _around(draft: ScheduleDraft, people: People) -> list[Block]:
     known = _slack_id(draft.fallback, people)
     fallback = _users("who", "Nobody", many=True, chosen=known)
     return [
-        {"type": "header", "text": plain_text("When nobody is on")},
+        {"type": "divider"},
         _input(
             "fallback", "Fallback", fallback, optional=True, hint="Is on call where no layer has anybody."
         ),
@@ -126,9 +128,12 @@ def _layer_row(layer: LayerDraft, number: int, people: People) -> Block:
 
 
 def every(layer: LayerDraft) -> str:
-    units = f"{layer.unit}s" if layer.every != "1" else layer.unit
-    count = "" if layer.every == "1" else f"{escape.line(layer.every, 4)} "
-    return f"every {count}{units} from {escape.line(layer.date, 10)} {escape.line(layer.time, 5)}"
+    """ "every 2 weeks, handoff Mon 09:00"."""
+    units = f"{escape.line(layer.every, 4)} {layer.unit}s" if layer.every != "1" else layer.unit
+    day, time = escape.line(layer.date, 10), escape.line(layer.time, 5)
+    weekday = f"{date.fromisoformat(layer.date):%a}" if is_date(layer.date) else day
+    on = {"week": f"{weekday} {time}", "day": time, "month": f"on day {day[8:]} at {time}"}
+    return f"every {units}, handoff {on.get(layer.unit, f'from {day} {time}')}"
 
 
 def _entry_row(key: str, at: int, entry: Sequence[str], people: People, total: int) -> Block:
