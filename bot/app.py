@@ -46,7 +46,7 @@ from engine.pager.escalate import Escalator
 from engine.pager.handoff import Handoffs
 from engine.pager.imports import Imports
 from engine.pager.receive import Receiver
-from engine.pager.reminders import Rounds, Shifts
+from engine.pager.reminders import Shifts
 from engine.pager.respond import Calls, Responder
 from engine.pager.roster import Roster
 from engine.pager.setup import Setup
@@ -260,7 +260,6 @@ def _sweeps(settings: Settings, core: Core, worker: Worker, watch: Watch) -> Swe
         worker,
         pulse=watch.pulse,
         watch=watch,
-        rounds=Rounds(core.database, core.clock, core.nudge, core.roster.directory),
         abreast=Abreast(core.database, core.clock, core.nudge, core.roster.directory),
         heartbeat_url=settings.heartbeat_url,
     )

@@ -25,7 +25,6 @@ from engine.heartbeat import Heartbeat
 from engine.models import ORG, Rank, TimerKind
 from engine.nudge import Nudge
 from engine.pager.abreast import Abreast
-from engine.pager.reminders import Rounds
 from engine.pulse import SILENT, Pulse
 from engine.store import cards, journal
 from engine.store.timers import Arming, arm
@@ -60,7 +59,6 @@ class Sweeps:
         *,
         pulse: Pulse,
         watch: Watch,
-        rounds: Rounds,
         abreast: Abreast,
         heartbeat_url: str | None = None,
     ) -> None:
@@ -70,7 +68,6 @@ class Sweeps:
         self._worker = worker
         self._pulse = pulse
         self._watch = watch
-        self.rounds = rounds
         self.abreast = abreast
         self._heartbeat = Heartbeat(database, pulse, heartbeat_url) if heartbeat_url else None
         self.audit = Audit(database, clock, nudge)
@@ -98,7 +95,6 @@ class Sweeps:
         sweeps = [
             Sweep("audit", timedelta(minutes=1), self.audit.run),
             Sweep("watch_loops", SILENT, self._watch.alarm_silent),  # the watch itself among them
-            Sweep("rounds", ROUND, self.rounds.go),
             Sweep("abreast", ROUND, self.abreast.go),
             Sweep("refresh_cards", CARD_AGE / 2, self.refresh_cards),
             Sweep("forget", timedelta(hours=1), self.forget),

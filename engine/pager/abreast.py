@@ -49,12 +49,15 @@ class Abreast:
             one for one in _shown_anew(seen, directory) if _is_shown(directory, one) or _is_shown(seen, one)
         }
 
+        told = _told_anew(seen, directory)
+
         async def unit(tx: Tx) -> int:
             morning = await _unarmed(tx, TimerKind.COVERAGE, directory.schedules)
             fetched = await _unarmed(tx, TimerKind.CALENDAR, await calendars.followed(tx, ORG))
             armings = [_arming(TimerKind.COVERAGE, one, _first_look(directory, one, now)) for one in morning]
             armings += [_arming(TimerKind.CALENDAR, one, now) for one in fetched]
             armings += [_arming(TimerKind.SHOWN, one, now) for one in shown]
+            armings += [_arming(TimerKind.SHIFT, one, now) for one in told]
             await timers.arm(tx, ORG, armings)
             sooner = 0
             if seen is not None:
@@ -99,6 +102,13 @@ def _shown_anew(seen: Directory | None, directory: Directory) -> Iterable[int]:
     if seen is None or seen.people != directory.people or _places(seen) != _places(directory):
         return directory.schedules
     return _changed(seen, directory)
+
+
+def _told_anew(seen: Directory | None, directory: Directory) -> Iterable[int]:
+    """Whose shifts may be others. After a start all: something may have changed while nobody worked."""
+    if seen is None:
+        return directory.schedules
+    return [*_changed(seen, directory), *(one for one in seen.schedules if one not in directory.schedules)]
 
 
 def _places(directory: Directory) -> Mapping[int, tuple[str, str | None, str | None, bool]]:

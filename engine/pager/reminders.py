@@ -5,13 +5,12 @@ Never works out who is on call by itself, and tells nothing twice: what is said 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
 
-from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule, Person
 from engine.models import ORG, Method, Rank, Timer, TimerKind
@@ -106,44 +105,6 @@ def _text(named: NamedSchedule, person: Person, due: Due, now: datetime) -> str:
         if not any(one.kind in {Method.SMS, Method.VOICE} and one.usable for one in person.methods):
             text += "\n⚠️ No phone of yours is set up: when Slack is down you are not reached."
     return text
-
-
-# --- looked at anew ----------------------------------------------------------------------------------
-
-
-class Rounds:
-    """Notices which schedules changed, whoever changed them and how, and has their shifts looked at now.
-
-    Why not armed with each change: a file, a modal, an override, a calendar and a version that was written
-    ahead all change who is on call, and this finds them all. After a start it has every schedule looked at,
-    which also makes up for a change that came in when nobody worked.
-    """
-
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        nudge: Callable[[], None],
-        directory_now: Callable[[], Awaitable[Directory]],
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._nudge = nudge
-        self._directory_now = directory_now
-        self._known: Mapping[int, NamedSchedule] = {}
-
-    async def go(self) -> int:
-        """Arm those that changed since the last round; how many."""
-        schedules = dict((await self._directory_now()).schedules)
-        changed = [one for one, named in schedules.items() if self._known.get(one) != named]
-        changed += [one for one in self._known if one not in schedules]
-        if changed:
-            now = self._clock.now()
-            armings = [_arming(one, now) for one in changed]
-            await self._database.write(lambda tx: timers.arm(tx, ORG, armings), rank=Writer.CARD)
-            self._nudge()
-        self._known = schedules
-        return len(changed)
 
 
 # --- turned off and on -------------------------------------------------------------------------------

@@ -36,8 +36,11 @@ COVERED = OFFICE.replace('from: "08:00", to: "20:00"', 'from: "00:00", to: "00:0
 
 
 async def go(pager: Pager) -> int:
-    """One round of the sweep that keeps timers abreast."""
-    return await pager.app.sweeps.abreast.go()
+    """One round of the sweep that keeps timers abreast, without the reminders of shifts."""
+    armed = await pager.app.sweeps.abreast.go()
+    ids = list((await pager.app.roster.directory()).schedules)
+    await pager.app.database.write(lambda tx: timers.disarm(tx, ORG, [TimerKind.SHIFT], ids))
+    return armed
 
 
 async def due(pager: Pager, kind: TimerKind = TimerKind.COVERAGE) -> list[datetime]:

@@ -15,7 +15,7 @@ from tests.product import free_port
 ALL = {"watch", "lookout", "slack"}
 LANES = {"fate", "deliver", "card", "rota", "outside"}
 WORKING = LANES | {"watch", "lookout", "horizon", "sms_replies", "audit", "watch_loops"}
-WORKING |= {"refresh_cards", "forget", "heartbeat"}
+WORKING |= {"abreast", "refresh_cards", "forget", "heartbeat"}
 
 
 def settings(url: str, **more: Any) -> Settings:

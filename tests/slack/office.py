@@ -25,7 +25,7 @@ class Office:
 
     async def work(self) -> None:
         """What a round of the sweeps and the worker do."""
-        await self.app.sweeps.rounds.go()
+        await self.app.sweeps.abreast.go()
         await self.app.worker.run_due()
 
     async def types(self, user: str, text: str, channel: str = "#general") -> str:
