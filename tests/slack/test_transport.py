@@ -215,3 +215,37 @@ async def test_a_public_channel_is_joined_when_need_be(desk: Desk) -> None:
     desk.breaks("not_in_channel", method="chat.postMessage", times=1)
     assert isinstance(await send(desk, method=Method.CHANNEL, address="#payments"), Sent)
     assert "UMIDWATCH" in channel.members
+
+
+async def test_a_notice_may_mention_people_and_have_buttons(desk: Desk) -> None:
+    """By their ids and their actions; its text stays escaped."""
+    button = {"do": "cover_accept", "label": "Accept", "value": "1:all", "style": "primary"}
+    body = {"text": "Who takes <it>?", "mentions": ["U0BEN", "<!channel>"], "buttons": [button]}
+    await send(desk, kind=DeliveryKind.NOTICE, incident=None, body=body)
+    (message,) = desk.direct("ana")
+    assert message.text == "<@U0BEN> Who takes &lt;it&gt;?"
+    (made,) = message.blocks[-1]["elements"]
+    assert (made["action_id"], made["value"], made["style"]) == ("cover_accept", "1:all", "primary")
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_notice_takes_the_place_of_an_earlier_one(desk: Desk, known: bool) -> None:
+    """By where it stands, or if its answer was lost by its delivery id; nothing new is posted."""
+    first = await send(desk, kind=DeliveryKind.NOTICE, incident=None, text="Who takes it?")
+    assert isinstance(first, Sent)
+    body = {"text": "Ben has it.", "replaces": 77, "at": first.ref if known else ""}
+    outcome = await send(desk, id=78, kind=DeliveryKind.NOTICE, incident=None, body=body)
+    assert isinstance(outcome, Sent)
+    assert [visible_text(message) for message in desk.direct("ana")] == ["Ben has it."]
+
+
+async def test_a_change_of_what_is_not_there_any_more_is_done(desk: Desk) -> None:
+    """Somebody deleted it, or it never stood there: no alarm, and no message out of nowhere."""
+    first = await send(desk, kind=DeliveryKind.NOTICE, incident=None, text="Who takes it?")
+    assert isinstance(first, Sent)
+    (message,) = desk.direct("ana")
+    del desk.sandbox.state.channels[message.channel].messages[message.ts]
+    for at in (first.ref, ""):
+        body = {"text": "Ben has it.", "replaces": 77, "at": at}
+        assert isinstance(await send(desk, id=78, kind=DeliveryKind.NOTICE, incident=None, body=body), Sent)
+    assert desk.direct("ana") == []
