@@ -93,7 +93,7 @@ async def show_picture(opened: Any) -> Any:
     return picture
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.slow)])
 async def test_from_nothing_to_a_picture(chromium: str, tmp_path: Path, width: int) -> None:
     """On a telephone too: the form fits, the diff is shown, the picture is there and says what it shows."""
     async with (

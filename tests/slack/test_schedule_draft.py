@@ -87,6 +87,22 @@ def test_an_edit_that_types_nothing_changes_nothing(case: dict[str, Any]) -> Non
     assert draft.schedule() == schedule
 
 
+def test_holidays_of_countries_and_of_one_layer_survive_an_edit() -> None:
+    """Of the schedule and of a layer in its place; a day with a name beside a country's."""
+    layer = {"users": ["1"], "start": "2026-03-02T09:00", "rotation": {"every": 1, "unit": "week"}}
+    own = [{"country": "US"}, {"date": "2026-07-03", "name": "the day before"}]
+    mapping = {
+        "timezone": "UTC",
+        "layers": [{**layer, "skip_holidays": True, "holidays": own}, {**layer, "skip_holidays": True}],
+        "holidays": [{"country": "DE", "subdivision": "BY"}, {"date": "2026-12-24", "name": "Christmas Eve"}],
+    }
+    schedule = parse_schedule(mapping)
+    draft = ScheduleDraft.of(edited(schedule))
+    assert draft.holidays == "DE-BY\n2026-12-24 Christmas Eve"
+    assert draft.layers[0].holidays == "US\n2026-07-03 the day before"
+    assert draft.schedule() == schedule
+
+
 def a_draft(**changes: Any) -> ScheduleDraft:
     return replace(ScheduleDraft.new("payments", "Europe/Berlin", "1", NOW), **changes)
 
@@ -105,8 +121,10 @@ def test_a_new_schedule_begins_last_monday_with_whoever_makes_it() -> None:
         ({"name": " "}, "name", "Give the schedule a name"),
         ({"timezone": "Europe/Berln"}, "zone", "There is no time zone"),
         ({"timezone": ""}, "zone", "Must not be empty"),
-        ({"holidays": "christmas"}, "holidays", "does not begin with a date"),
-        ({"holidays": "2026-13-25 Christmas"}, "holidays", "does not begin with a date"),
+        ({"holidays": "christmas"}, "holidays", "I don't understand “christmas”"),
+        ({"holidays": "2026-13-25 Christmas"}, "holidays", "must be a date"),
+        ({"holidays": "XX"}, "holidays", "a country that is known"),
+        ({"holidays": "DE-XX"}, "holidays", "DE has no 'XX'"),
         ({"layers": ()}, "layers", "needs a layer"),
         ({"layers": (LayerDraft("l0", "nights", date="2026-03-02"),)}, "layers", "Nobody is in layer nights"),
     ],
@@ -126,6 +144,7 @@ def test_a_mistake_is_said_at_its_field(changes: dict[str, Any], block: str, sai
         ({"every": "often"}, "every"),
         ({"date": ""}, "date"),
         ({"hours": "nine to five"}, "hours"),
+        ({"holidays": "Bavaria"}, "own"),
     ],
 )
 def test_a_mistake_in_a_layer_is_said_at_its_field(changes: dict[str, Any], block: str) -> None:

@@ -12,6 +12,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, Self
 from zoneinfo import ZoneInfo
 
+from bot.slack.modals.schedule_holidays import read_holidays, show_holidays
 from bot.slack.modals.schedule_hours import read_hours, show_hours
 from engine.errors import BadInput
 from engine.pager.schedules import Edited
@@ -22,7 +23,7 @@ LAYERS_MOST: Final = 30
 LONGEST_NAME: Final = 80
 UNITS: Final = tuple(unit.value for unit in Unit)
 
-_OWN: Final = ("name", "users", "start", "rotation", "restrictions", "skip_holidays")
+_OWN: Final = ("name", "users", "start", "rotation", "restrictions", "skip_holidays", "holidays")
 
 Entries = tuple[tuple[str, ...], ...]
 
@@ -48,6 +49,7 @@ class LayerDraft:
     time: str = "09:00"
     hours: str = ""
     skip_holidays: bool = False
+    holidays: str = ""
     start: str = ""
     kept: Mapping[str, Any] = field(default_factory=dict)
 
@@ -62,6 +64,10 @@ class LayerDraft:
             windows = read_hours(self.hours)
         except BadInput as wrong:
             windows, errors["hours"] = (), str(wrong)
+        try:
+            holidays = read_holidays(self.holidays)
+        except BadInput as wrong:
+            holidays, errors["own"] = [], str(wrong)
         start = self._start(errors)
         if errors:
             raise Mistakes(errors)
@@ -74,6 +80,7 @@ class LayerDraft:
             "rotation": {"every": int(self.every), "unit": self.unit},
             "restrictions": dump_schedule(Schedule("UTC", (made,)))["layers"][0]["restrictions"],
             "skip_holidays": self.skip_holidays,
+            "holidays": holidays,
         }
 
     def _start(self, errors: dict[str, str]) -> str:
@@ -128,7 +135,7 @@ class ScheduleDraft:
                 _layer(f"l{at}", raw, show_hours(layer.restrictions))
                 for at, (raw, layer) in enumerate(layers)
             ),
-            holidays="\n".join(f"{day['date']} {day['name']}" for day in mapping["holidays"]),
+            holidays=show_holidays(mapping["holidays"]),
             fallback=current.plain.fallback or "",
             channel=current.named.channel or "",
             schedule_id=current.named.id,
@@ -204,13 +211,11 @@ class ScheduleDraft:
         return found
 
     def _holidays(self, errors: dict[str, str]) -> list[dict[str, str]]:
-        found = []
-        for line in filter(None, map(str.strip, self.holidays.splitlines())):
-            day, _, name = line.partition(" ")
-            if not is_date(day):
-                errors["holidays"] = f"“{line[:60]}” does not begin with a date like 2026-12-25."
-            found.append({"date": day, "name": name.strip() or "holiday"})
-        return found
+        try:
+            return read_holidays(self.holidays)
+        except BadInput as wrong:
+            errors["holidays"] = str(wrong)
+            return []
 
 
 def moved(things: Sequence[Any], at: int, by: int) -> tuple[Any, ...]:
@@ -235,6 +240,7 @@ def _layer(key: str, raw: Mapping[str, Any], hours: str) -> LayerDraft:
         time=time[:5],
         hours=hours,
         skip_holidays=raw["skip_holidays"],
+        holidays=show_holidays(raw.get("holidays") or ()),
         start=raw["start"],
         kept={name: value for name, value in raw.items() if name not in _OWN},
     )

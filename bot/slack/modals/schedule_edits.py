@@ -33,6 +33,7 @@ def typed_layer(layer: LayerDraft, values: Values) -> LayerDraft:
         time=text(values, f"time:{key}"),
         hours=text(values, f"hours:{key}"),
         skip_holidays=bool(many(values, f"skip:{key}")),
+        holidays=text(values, f"own:{key}"),
     )
 
 

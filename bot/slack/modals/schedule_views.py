@@ -14,7 +14,8 @@ from bot.slack import escape
 from bot.slack.message import Block, actions, button, context, option, overflow, plain_text, section
 from bot.slack.modals.opening import View
 from bot.slack.modals.schedule_draft import LAYERS_MOST, UNITS, LayerDraft, ScheduleDraft, is_date
-from bot.slack.modals.schedule_hours import FORM
+from bot.slack.modals.schedule_holidays import FORM as HOLIDAYS
+from bot.slack.modals.schedule_hours import FORM as HOURS
 from engine.directory import Person
 
 MAIN, REVIEW = "main", "review"
@@ -96,10 +97,10 @@ def _around(draft: ScheduleDraft, people: People) -> list[Block]:
             "holidays",
             "Holidays",
             draft.holidays,
-            "2026-12-25 Christmas",
+            "DE-BY",
             multiline=True,
             optional=True,
-            hint="One a line. Layers that skip holidays have nobody on them.",
+            hint=f"One a line; {HOLIDAYS}. Layers that skip holidays have nobody on them.",
         ),
         _typed(
             "channel",
@@ -181,9 +182,18 @@ def _turns(layer: LayerDraft) -> list[Block]:
             "mon-fri 09:00-17:00",
             multiline=True,
             optional=True,
-            hint=f"Empty: always. One window a line; {FORM}.",
+            hint=f"Empty: always. One window a line; {HOURS}.",
         ),
         _input(f"skip:{key}", "Holidays", boxes, optional=True),
+        _typed(
+            f"own:{key}",
+            "Holidays of this layer",
+            layer.holidays,
+            "DE-BY",
+            multiline=True,
+            optional=True,
+            hint="In place of the schedule's. One a line, as there.",
+        ),
     ]
 
 
