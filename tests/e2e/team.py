@@ -94,6 +94,10 @@ class Team:
         shown = [one for one in channel.messages.values() if _stands(one) and mark in one.text]
         return shown[-1] if shown else None
 
+    def direct_messages(self, name: str) -> list[str]:
+        """What stands in the direct messages of a person."""
+        return [visible_text(one) for one in self._direct(name).messages.values()]
+
     def words(self, number: int, reader: str | None = None) -> str:
         found = self.card(number, reader)
         return visible_text(found) if found else ""

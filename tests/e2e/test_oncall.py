@@ -61,22 +61,35 @@ async def test_who_is_on_call(team: Team) -> None:
 async def test_an_override_takes_the_next_page(team: Team) -> None:
     """The answer says exactly what was done, in the time zones of both; the page goes there; then it ends."""
     now = team.midwatch.app.clock.now()
-    said = await team.types("ana", "/override @ben 2h")
+    said = await team.types("ana", "/override payments-primary @ben 2h")
     assert "*ben* is on call on *payments-primary* for 2 h" in said
     assert "In place of *ana*" in said
     for zone in ("Europe/Berlin", "America/New_York"):
         assert f"{now.astimezone(ZoneInfo(zone)):%H:%M}" in said
         assert f"{(now + timedelta(hours=2)).astimezone(ZoneInfo(zone)):%H:%M} {zone}" in said
     assert "*ben*" in (await team.types("ana", "/oncall payments-primary"))
-    before = team.told()
+    for told in ("ben", "ana"):
+        await team.until(
+            lambda name=told: any("payments-primary" in one for one in team.direct_messages(name))
+        )
     number = await team.fire("The override is asked")
     await team.until(lambda: team.card(number, "ben"))
     await team.time_passes(minutes=1)
     await team.until(lambda: team.texts_to("ben", number))
-    assert team.told() - before == {"ben by DM": 1, "ben by SMS": 1}
+    assert len(team.texts_to("ben", number)) == 1
+    assert team.card(number, "ana") is None
+    assert not team.texts_to("ana", number)
     await team.types("ben", f"/oncall resolve {number}")
     await team.time_passes(minutes=120)
     assert "*ana*" in (await team.types("ana", "/oncall payments-primary"))
+
+
+async def test_of_several_schedules_one_is_asked_for(team: Team) -> None:
+    """Without a name it is a question which, and nothing is saved."""
+    said = await team.types("ana", "/override @ben 2h")
+    assert "On which schedule?" in said
+    assert "Nothing is saved yet." in said
+    assert await team.midwatch.app.roster.overrides() == []
 
 
 @pytest.mark.parametrize("typed", ["/override @ben yesterday", "/override ben 2h", "/override @ben"])

@@ -142,6 +142,8 @@ async def test_an_override_counts_from_the_next_level_on(pager: Pager) -> None:
         actor=carol,
     )
     await pager.advance(minutes=5)
+    for told in ("carol", "alice"):
+        pager.expect_page(told, kind="notice")  # of the override itself
     assert take(pager) == [("bob", "slack"), ("bob", "sms"), ("carol", "sms")]
     await pager.ack(by="carol")
 
