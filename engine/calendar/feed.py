@@ -30,8 +30,8 @@ def whole_shifts(versions: Sequence[Version], a: datetime, b: datetime) -> list[
     """Who was and will be on call, each stretch answered by the version in force then; the first one
     has its real start, as far as a year back."""
     found: list[Shift] = []
-    ends = [begins for begins, _ in versions[1:]] + [b]
-    for (begins, schedule), end in zip(versions, ends, strict=True):
+    ends = [*(begins for begins, _ in versions[1:]), b]
+    for (begins, schedule), end in zip(versions, ends, strict=False):  # without a version there is no end
         for shift in shifts(schedule, max(a, begins), min(b, end)):
             _append(found, shift)
     if found and found[0].start == a:

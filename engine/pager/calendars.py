@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -23,10 +23,10 @@ from engine.directory import Directory, NamedSchedule
 from engine.errors import BadInput, NotFound
 from engine.models import ORG
 from engine.pager.roster import Roster
-from engine.schedule import Schedule, parse_schedule, with_overrides
+from engine.schedule import Schedule
 from engine.store import calendars as store
-from engine.store import schedules
 from engine.store.calendars import Feed
+from engine.store.history import read_history
 from engine.vault import hash_key, new_key
 
 log = structlog.get_logger(__name__)
@@ -128,13 +128,15 @@ class Calendars:
         meant = _schedules(feed, directory)
         ids = [named.id for named in meant]
         async with self._database.snapshot() as tx:
-            versions = await _versions(tx, ids, a)
+            versions = await _versions(tx, a, b)
             changed = await store.changed_at(tx, ORG, ids)
         names = {str(person.id): person.name for person in directory.people.values()}
 
         def written() -> Content:
             entries = [
-                entry for named in meant for entry in _entries(feed, named, versions[named.id], names, a, b)
+                entry
+                for named in meant
+                for entry in _entries(feed, named, versions.get(named.id, ()), names, a, b)
             ]
             title = _title(feed, directory)
             entries.sort(key=lambda entry: (entry.start, entry.uid))
@@ -201,25 +203,8 @@ def _mentions(schedule: Schedule, person: str) -> bool:
     )
 
 
-async def _versions(tx: Tx, schedule_ids: Sequence[int], a: datetime) -> dict[int, list[Version]]:
-    """Which schedule was in force since when, each with every override, also those that are over."""
-    taken = await schedules.read_overrides(tx, ORG, after=a)
-    followed = await store.read_shifts(tx, ORG, a)
-    made: dict[int, list[Version]] = {schedule_id: [] for schedule_id in schedule_ids}
-    for schedule_id, found in (await store.definitions(tx, ORG, schedule_ids, a)).items():
-        own = [schedules.taken(one) for one in taken if one.schedule_id == schedule_id]
-        changes = [*followed.get(schedule_id, ()), *own]
-        made[schedule_id] = [
-            (since, with_overrides(plain, changes))
-            for since, definition in found
-            if (plain := _readable(definition)) is not None
-        ]
-    return made
-
-
-def _readable(definition: Mapping[str, object]) -> Schedule | None:
-    """One version that cannot be read costs only the time when it was in force."""
-    try:
-        return parse_schedule(definition)
-    except BadInput:
-        return None
+async def _versions(tx: Tx, a: datetime, b: datetime) -> dict[int, list[Version]]:
+    """Which schedule was in force since when, with what was overridden then. Why from a year before: the
+    first shift begins where it begins."""
+    history = await read_history(tx, ORG, a - AHEAD, b)
+    return {one: [(piece.start, piece.schedule) for piece in pieces] for one, pieces in history.items()}

@@ -73,7 +73,6 @@ class Imports:
         encrypted = self._vault.encrypt(plain)
 
         async def unit(tx: Tx) -> Import:
-            await directories.lock(tx, ORG)
             import_id = await store.follow(tx, ORG, schedule_id, encrypted)
             before = await store.read_import(tx, ORG, import_id)
             assert before is not None, "it was stored just now"  # noqa: S101  # in this transaction
@@ -92,7 +91,6 @@ class Imports:
         now = self._clock.now()
 
         async def unit(tx: Tx) -> bool:
-            await directories.lock(tx, ORG)
             found = (await store.read_imports(tx, ORG)).get(schedule_id)
             if found is None or not found.url:
                 return False
@@ -132,7 +130,6 @@ class Imports:
 
     async def _save(self, new: Import, known: Import) -> None:
         async def unit(tx: Tx) -> bool:
-            await directories.lock(tx, ORG)
             kept = await store.save_import(tx, ORG, new, known.url)
             # What was found ahead may be another: a failure that is over, an event that names nobody.
             told = (new.shifts, new.unmatched, new.failures > 1) != (

@@ -5,7 +5,6 @@ Never sees a link in clear, nor the URL of a calendar: a hash of the one, the ot
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -115,25 +114,6 @@ async def changed_at(tx: Tx, org_id: int, schedule_ids: Sequence[int]) -> dateti
     return max((at for at in found if at is not None), default=None)
 
 
-async def definitions(
-    tx: Tx, org_id: int, schedule_ids: Sequence[int], after: datetime
-) -> dict[int, list[tuple[datetime, Any]]]:
-    """Of each schedule: since when which definition is in force, from the one at `after` on."""
-    versions = schedule_versions.c
-    rows = await tx.execute(
-        sa.select(versions.schedule_id, versions.effective_from, versions.definition)
-        .where(versions.org_id == org_id, versions.schedule_id.in_(schedule_ids))
-        .order_by(versions.schedule_id, versions.effective_from, versions.id)
-    )
-    found: dict[int, list[tuple[datetime, Any]]] = defaultdict(list)
-    for row in rows:
-        own = found[row.schedule_id]
-        if own and (row.effective_from <= after or own[-1][0] == row.effective_from):
-            own.pop()  # over before what is asked about, or replaced in the same instant
-        own.append((row.effective_from, row.definition))
-    return found
-
-
 # --- calendars that are fetched
 
 
@@ -142,7 +122,8 @@ async def follow(tx: Tx, org_id: int, schedule_id: int, url: str) -> int:
     insert = upsert(tx, imports).values(
         org_id=org_id, schedule_id=schedule_id, url=url, shifts=[], unmatched=[], failures=0
     )
-    anew: dict[str, Any] = {"url": url, "etag": None, "body": None, "unmatched": [], "error": None, "failures": 0}
+    nothing = dict.fromkeys(("etag", "body", "error"))
+    anew: dict[str, Any] = {**nothing, "url": url, "unmatched": [], "failures": 0}
     statement = insert.on_conflict_do_update(index_elements=["org_id", "schedule_id"], set_=anew)
     return int((await tx.execute(statement.returning(imports.c.id))).scalar_one())
 

@@ -18,6 +18,7 @@ from engine.db import Tx
 from engine.errors import BadInput
 from engine.schedule import OverrideKind, Schedule, ScheduleOverride, parse_schedule, with_overrides
 from engine.schema import overrides, schedule_versions, schedules
+from engine.store.calendars import read_shifts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,11 @@ async def read_history(tx: Tx, org_id: int, a: datetime, b: datetime) -> dict[in
     taken = defaultdict(list)
     for row in await tx.execute(_overrides(org_id, a, b)):
         taken[row.schedule_id].append(row)
-    return {one: [*_in_force(rows, taken[one], a, b)] for one, rows in versions.items()}
+    followed = await read_shifts(tx, org_id, a)
+    return {
+        one: [*_in_force(rows, [*followed.get(one, ()), *map(_as_it_held, taken[one])], a, b)]
+        for one, rows in versions.items()
+    }
 
 
 def _versions(org_id: int, b: datetime) -> sa.Select[Any]:
@@ -56,7 +61,9 @@ def _overrides(org_id: int, a: datetime, b: datetime) -> sa.Select[Any]:
     return sa.select(*o).where(o.org_id == org_id, o.end_at > a, o.start_at < b, held).order_by(o.id)
 
 
-def _in_force(versions: Sequence[Any], taken: Sequence[Any], a: datetime, b: datetime) -> Iterator[InForce]:
+def _in_force(
+    versions: Sequence[Any], taken: Sequence[ScheduleOverride], a: datetime, b: datetime
+) -> Iterator[InForce]:
     begins = [max(a, version.effective_from) for version in versions]
     for version, (start, end) in zip(versions, pairwise([*begins, b]), strict=True):
         if start >= end:
@@ -65,7 +72,7 @@ def _in_force(versions: Sequence[Any], taken: Sequence[Any], a: datetime, b: dat
             plain = parse_schedule(version.definition)
         except BadInput:  # said where schedules are read to page by them
             continue
-        yield InForce(with_overrides(plain, map(_as_it_held, taken)), start, end)
+        yield InForce(with_overrides(plain, taken), start, end)
 
 
 def _as_it_held(row: Any) -> ScheduleOverride:

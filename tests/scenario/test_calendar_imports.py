@@ -13,6 +13,7 @@ from aiohttp import web
 from engine.calendar.fetch import LARGEST, fetcher
 from engine.errors import BadCalendar, BadInput, NotFound
 from engine.models import ORG, TimerKind
+from engine.pager.calendars import Calendars, Subject
 from engine.pager.imports import Imports
 from engine.schedule import people_at
 from engine.schema import calendar_imports, overrides
@@ -300,3 +301,17 @@ async def test_a_lost_timer_is_armed_again_at_the_next_start(following: Pager) -
     assert await armed() == 0
     await following.app.sweeps.abreast.go()
     assert await armed() == 1
+
+
+async def test_every_reader_of_the_schedule_knows_its_calendar(following: Pager) -> None:
+    """Who was, is and will be on call, and the file that others subscribe to: one answer."""
+    day = START.replace(hour=0)
+    (primary,) = await following.app.roster.shifts(day, day + timedelta(days=1))
+    said = [(f"{shift.start:%H:%M}", [one.name for one in shift.people]) for shift in primary.shifts]
+    assert said == [("09:00", ["bob"]), ("17:00", ["alice"])]
+    link = await Calendars(
+        following.app.database, following.clock, following.app.roster, "https://pager.example.com"
+    ).make(Subject(schedule_id=await schedule_id(following)), None)
+    opened = Calendars(following.app.database, following.clock, following.app.roster, None)
+    content = await opened.open(link.rpartition("/")[2].removesuffix(".ics"))
+    assert b"SUMMARY:bob (primary)" in content.body
