@@ -224,6 +224,8 @@ def test_the_instant_of_a_handoff_belongs_to_who_comes() -> None:
     weekly = schedule("UTC", ["ana", "ben"], "2024-01-01T09:00")
     assert people_at(weekly, at("2024-01-08T08:59:59")) == ("ana",)
     assert people_at(weekly, at("2024-01-08T09:00:00")) == ("ben",)
+    assert on_call(weekly, at("2024-01-08T09:00:00")).since == at("2024-01-08T09:00:00")
+    assert on_call(weekly, at("2024-01-08T08:59:59")).until == at("2024-01-08T09:00:00")
 
 
 @pytest.mark.parametrize(
