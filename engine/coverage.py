@@ -14,8 +14,9 @@ from itertools import combinations
 from typing import Final
 
 from engine.directory import Directory, NamedSchedule, Person, Policy, Target, TargetKind
-from engine.schedule import Layer, Schedule, Shift, Weekday, on_call, shifts
-from engine.schedule.walltime import to_instant, to_wall
+from engine.schedule import Schedule, Shift, on_call, shifts
+from engine.schedule.skipped import skipped_windows
+from engine.schedule.walltime import to_wall
 
 AHEAD: Final = timedelta(days=14)
 SHOWN: Final = 3  # of the times of one finding
@@ -118,30 +119,13 @@ def _joined(alike: Mapping[str, Sequence[Shift]]) -> Mapping[str, Sequence[Shift
 def _empty_windows(schedule: Schedule, now: datetime) -> Iterator[Finding]:
     """The hours of a layer that a clock change leaves out: nobody is on call in what does not exist, and
     whoever planned them should hear of it before that night."""
-    zone = schedule.zone
-    first = to_wall(now, zone).date()
-    for layer in schedule.layers:
-        for day in (first + timedelta(days=number) for number in range(AHEAD.days + 1)):
-            for opens, closes in _windows(layer, datetime.combine(day, datetime.min.time())):
-                start, end = to_instant(opens, zone), to_instant(closes, zone)
-                if end <= start and now <= start < now + AHEAD:
-                    said = f"{opens:%a %d %b} {opens:%H:%M}–{closes:%H:%M}"
-                    yield Finding(
-                        f"window:{layer.name}:{opens.isoformat()}",
-                        f"The hours {said} of layer {layer.name} fall into the change of the clocks: "
-                        "nobody is on call by them.",
-                    )
-
-
-def _windows(layer: Layer, midnight: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Those that open on this day; one that lasts a day cannot be left out."""
-    over = layer.until is not None and midnight >= layer.until
-    for restriction in () if over or not layer.users else layer.restrictions:
-        if Weekday(midnight.weekday()) in restriction.days and restriction.opens < restriction.closes:
-            yield (
-                datetime.combine(midnight, restriction.opens),
-                datetime.combine(midnight, restriction.closes),
-            )
+    for one in skipped_windows(schedule, now, now + AHEAD):
+        said = f"{one.opens:%a %d %b} {one.opens:%H:%M}–{one.closes:%H:%M}"
+        yield Finding(
+            f"window:{one.layer}:{one.opens.isoformat()}",
+            f"The hours {said} of layer {one.layer} fall into the change of the clocks: "
+            "nobody is on call by them.",
+        )
 
 
 # --- people who cannot be paged
