@@ -57,8 +57,8 @@ def names(people: Sequence[Person]) -> str:
 def on_call(rows: Sequence[OnCallNow]) -> Message:
     if not rows:
         return note(
-            "No schedule is configured yet. Write one into `midwatch.yaml` and run "
-            "`midwatch apply midwatch.yaml`; `/oncall me` makes you a person who can be on it."
+            "No schedule is configured yet. `/oncall me` makes you a person who can be on one, and "
+            "`/oncall schedule new` makes one; or write it into `midwatch.yaml` and run `midwatch apply`."
         )
     lines = [_row(row) for row in rows]
     if len(rows) == 1:

@@ -34,7 +34,7 @@ async def upload(
         ) as answer:
             if answer.status != 200:
                 raise NotTaken
-    file = {"id": str(place["file_id"]), "title": title[:200]}
+    file: dict[str, str | None] = {"id": str(place["file_id"]), "title": title[:200]}
     await client.call(
         client.web.files_completeUploadExternal(files=[file], channel_id=channel_id, thread_ts=thread_ts)
     )

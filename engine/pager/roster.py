@@ -306,7 +306,7 @@ def _meant(directory: Directory, schedule_id: int | None, actor: Actor, now: dat
             raise NotFound("There is no such schedule here.")
         return known[schedule_id]
     if not known:
-        raise NotFound("There is no schedule yet: write one into midwatch.yaml.")
+        raise NotFound("There is no schedule yet: make one with /oncall schedule new, or in midwatch.yaml.")
     own = [s for s in known.values() if str(actor.person_id) in people_at(s.schedule, now)]
     for candidates in (list(known.values()), _paged_first(directory), own):
         if len(candidates) == 1:
