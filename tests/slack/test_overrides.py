@@ -1,4 +1,4 @@
-"""Overrides in Slack: set at once, echoed when something was guessed, by a form; right, wrong, not allowed."""
+"""Overrides in Slack: set at once, echoed when something was guessed, by a form."""
 
 from __future__ import annotations
 

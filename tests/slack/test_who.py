@@ -41,7 +41,8 @@ def crowded() -> str:
         f"- {{name: {name}, slack: U0{n:04}, timezone: Asia/Tokyo}}\n" for n, name in enumerate(people)
     )
     layers = "".join(
-        f'  - {{name: "layer {n} {"x" * 60}", users: [[{", ".join(people)}], [{", ".join(people[n : n + 30])}]], '
+        f'  - {{name: "layer {n} {"x" * 60}", '
+        f"users: [[{', '.join(people)}], [{', '.join(people[n : n + 30])}]], "
         f'start: "2026-01-0{n % 9 + 1}T00:{n:02}", rotation: {{every: 1, unit: hour}}}}\n'
         for n in range(12)
     )
