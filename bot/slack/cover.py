@@ -187,9 +187,10 @@ def _said(answer: CoverAnswer) -> Message:
 def asked(done: Asked, guessed: Sequence[str] = ()) -> Message:
     whole, schedule = done.request.whole, escape.line(done.schedule, 80)
     names = [f"*{escape.line(one.name, 60)}*" for one in done.people]
-    order = ", then ".join(names[:10]) if done.gap else ", ".join(names[:10])
+    in_turn = done.gap and len(names) > 1
+    order = ", then ".join(names[:10]) if in_turn else ", ".join(names[:10])
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    pause = f", {words.duration(done.gap)} apart, the least loaded first" if done.gap else ""
+    pause = f", {words.duration(done.gap)} apart, the least loaded first" if in_turn else ""
     lines = [
         f"🙏 Asking for cover on *{schedule}* {escape.date(whole.start)} to {escape.date(whole.end)} "
         f"(number {done.request.id}): {order}{more}{pause}.",

@@ -159,7 +159,9 @@ def too_late(story: Story, person: Person) -> str:
     if story.request.status == covers.EXPIRED:
         return f"The request of {story.whose} is over; {story.asker.name} was told that nobody took it."
     if has and story.left and story.request.open:
-        return f"That part is taken: {has}. Still open: {spans(story.left, zone)}."
+        return f"That is not free: {has}. Still open: {spans(story.left, zone)}."
+    if story.left and story.request.open:
+        return f"That is not what is asked for. Open: {spans(story.left, zone)}."
     return f"It is taken already: {has}." if has else "That time is over."
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any, Final
 
 from engine.directory import NamedSchedule, Person
@@ -75,7 +75,7 @@ def _buttons(story: Story, timezone: str) -> list[dict[str, str]]:
     whole = "Accept" if two is None else "Accept all"
     buttons = [{"do": ACCEPT, "label": whole, "value": f"{number}:{ALL}", "style": "primary"}]
     for do, part in zip((FIRST_HALF, SECOND_HALF), two or (), strict=False):
-        label = f"Only {_clock(part.start, timezone)}-{_clock(part.end, timezone)}"
+        label = f"Only {_clocks(part, timezone)}"
         buttons.append({"do": do, "label": label, "value": f"{number}:{as_value(part)}"})
     return [*buttons, {"do": DECLINE, "label": "Decline", "value": f"{number}:{ALL}"}]
 
@@ -84,8 +84,13 @@ def as_value(part: Part) -> str:
     return f"{int(part.start.timestamp())}:{int(part.end.timestamp())}"
 
 
-def _clock(at: datetime, timezone: str) -> str:
-    return f"{at.astimezone(zone_named(timezone) or UTC):%a %H:%M}"
+def _clocks(part: Part, timezone: str) -> str:
+    """As short as a button."""
+    zone = zone_named(timezone) or UTC
+    start, end = part.start.astimezone(zone), part.end.astimezone(zone)
+    return (
+        f"{start:%a %H:%M}-{end:%H:%M}" if start.date() == end.date() else f"{start:%a %H:%M}-{end:%a %H:%M}"
+    )
 
 
 def _hours(parts: Sequence[Part]) -> str:
@@ -106,7 +111,8 @@ def accepted_for_asker(story: Story, by: Person, new: Sequence[Part], waiting: i
     text = f"✅ {by.name} covers you on {story.named.name}: {spans(new, zone)}."
     if not story.left:
         return text
-    return f"{text} Still open: {spans(story.left, zone)}; {_people(waiting)} can still say yes."
+    rest = f"{_people(waiting)} can still say yes" if waiting else "nobody else is left to be asked"
+    return f"{text} Still open: {spans(story.left, zone)}; {rest}."
 
 
 def accepted_for_channel(story: Story, by: Person, new: Sequence[Part]) -> str:

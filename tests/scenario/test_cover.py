@@ -39,7 +39,7 @@ async def test_the_least_loaded_is_asked_first(team: Team) -> None:
     question = team.hears("carol")
     assert question.text == ("🙏 alice asks for cover on primary: Fri 06 Mar 18:00 to 22:00 UTC (4 h).")
     assert [one["label"] for one in question.body["buttons"]] == [
-        "Accept all", "Only Fri 18:00-Fri 20:00", "Only Fri 20:00-Fri 22:00", "Decline"
+        "Accept all", "Only Fri 18:00-20:00", "Only Fri 20:00-22:00", "Decline"
     ]  # fmt: skip
     await team.pager.advance(minutes=9)
     team.pager.expect_silence()
@@ -126,7 +126,7 @@ async def test_cover_in_two_parts(team: Team) -> None:
     taken = await team.accepts("bob", EVENING)
     assert (taken.changed, taken.text) == (
         False,
-        "That part is taken: carol covers Fri 06 Mar 18:00 to 20:00 UTC. "
+        "That is not free: carol covers Fri 06 Mar 18:00 to 20:00 UTC. "
         "Still open: Fri 06 Mar 20:00 to 22:00 UTC.",
     )
     assert (await team.accepts("bob")).changed
@@ -151,7 +151,7 @@ async def test_a_question_that_stands_shows_what_is_left(team: Team) -> None:
     shown = team.hears("bob")
     assert shown.body["replaces"]
     assert shown.text.endswith("Fri 06 Mar 20:00 to 22:00 UTC (2 h). carol took the rest.")
-    assert [one["label"] for one in shown.body["buttons"]][1] == "Only Fri 20:00-Fri 21:00"
+    assert [one["label"] for one in shown.body["buttons"]][1] == "Only Fri 20:00-21:00"
 
 
 async def test_a_part_that_is_taken_back_is_open_again(team: Team) -> None:
@@ -269,6 +269,9 @@ async def test_one_cannot_answer_oneself_nor_for_others(team: Team) -> None:
     for answer in (team.accepts, team.declines):
         with pytest.raises(Refused, match="Only those who were asked"):
             await answer("erin")
+    strange = await team.accepts("bob", Part(FRIDAY - HOUR, FRIDAY + HOUR))
+    assert not strange.changed
+    assert strange.text.startswith("That is not what is asked for. Open: Fri 06 Mar 18:00 to 22:00 UTC")
     with pytest.raises(NotFound, match="There is no cover request 99"):
         await team.accepts("bob", number=99)
     assert await team.overrides() == []

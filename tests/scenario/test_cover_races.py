@@ -36,7 +36,7 @@ async def at_once(team: Team, **parts: Part | None) -> dict[str, bool]:
         await app.database.close()
     for answer in answers:
         if not answer.changed:
-            assert "It is taken already" in answer.text or "That part is taken" in answer.text
+            assert "It is taken already" in answer.text or "That is not free" in answer.text
     return {name: answer.changed for name, answer in zip(parts, answers, strict=True)}
 
 
