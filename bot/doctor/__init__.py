@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from bot.doctor import database, directory, phones, slack, web
+from bot.doctor import ahead, database, directory, phones, slack, web
 from bot.doctor.finding import Finding, Level, problem
 from bot.settings import Settings
 from engine.clock import Clock
@@ -38,6 +38,7 @@ async def examine(settings: Settings, store: Database | None, clock: Clock, vaul
     ]
     if store is not None:
         checks.append(("directory", lambda: directory.examine(settings, store, clock, vault)))
+        checks.append(("schedules", lambda: ahead.examine(store)))
     found = await asyncio.gather(*(_within(about, check) for about, check in checks))
     # Why once: Slack that is away is so for both of its tokens.
     return list(dict.fromkeys([*_ways_out(settings), *(finding for each in found for finding in each)]))

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
@@ -14,13 +15,15 @@ from bot.doctor import Finding, Level, examine
 from bot.sandbox.server import SandboxServer
 from bot.sandbox.world import Options
 from bot.settings import Settings
-from engine import checks
+from engine import checks, coverage
 from engine.clock import SystemClock
 from engine.config.parse import parse_config
 from engine.db import Database
 from engine.migrate import upgrade
 from engine.models import ORG
 from engine.pager.setup import Setup
+from engine.schema import schedules
+from engine.store import findings as rows
 from engine.store import marks
 from engine.vault import Vault
 
@@ -297,3 +300,14 @@ async def test_the_doctor_sees_what_start_refuses(
     monkeypatch.setattr(checks, "MOUNTS", table)
     found = await findings(store)
     assert any(finding.level is Level.PROBLEM and "network share" in finding.text for finding in found)
+
+
+async def test_what_was_found_ahead_is_a_warning(store: Database, setup: Setup) -> None:
+    """The same that `/oncall status` lists, by the name of the schedule."""
+    now = SystemClock().now()
+    async with store.snapshot() as tx:
+        (schedule_id, *_) = await tx.scalars(sa.select(schedules.c.id).order_by(schedules.c.id))
+    finding = coverage.Finding("gap:x", "Nobody is on call at all.")
+    await store.write(lambda tx: rows.add(tx, ORG, schedule_id, [finding], now))
+    found = [one for one in await findings(store) if "Nobody" in one.text]
+    assert [(one.level, one.about) for one in found] == [(Level.WARNING, "schedule payments-primary")]
