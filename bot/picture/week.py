@@ -37,6 +37,7 @@ from engine.schedule import Shift
 HATCH: Final = "override"
 NARROW: Final = 0.6  # what is thinner would not be seen
 PADDING: Final = 2.5
+NAMELESS: Final = 14.0  # not even two letters and an ellipsis fit
 TIGHT: Final = 9.0  # the size of a name that does not fit otherwise
 
 Place = tuple[Row, float, float]  # a row, its top and its height
@@ -112,6 +113,8 @@ def _bars(tree: Element, sheet: Sheet, week: int, place: Place) -> None:
 def _labels(tree: Element, sheet: Sheet, week: int, place: Place) -> None:
     row, y, height = place
     for one, x, width in _shown(sheet, row, week):
+        if width < NAMELESS:
+            continue
         words, size = _fitting(sheet.called(one.people), width - 2 * PADDING, row, one)
         fill = sheet.shade(row, one)
         # Why an outline: the name must be read on hatching too.

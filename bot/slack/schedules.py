@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -131,8 +131,9 @@ class ScheduleCommand:
         called = {str(person.id): person.name for person in directory.people.values()}
         words = schedule_text.alternative(named, directory.people, now)
         try:
-            svg = draw(named.name, named.schedule, called, now)
-            picture = await asyncio.to_thread(rendered, svg)
+            # Why a copy: what the resolver works out about a schedule is kept in it, and this is a thread.
+            of = replace(named.schedule)
+            picture = await asyncio.to_thread(lambda: rendered(draw(named.name, of, called, now)))
             await self._put(named.name, picture, words, asker)
         except Exception as error:
             why = _why(error)

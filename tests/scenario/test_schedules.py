@@ -162,6 +162,17 @@ async def test_of_two_edits_that_began_together_the_second_is_told(
     assert await on_call(roster, "payments-primary") == ["ben"]
 
 
+async def test_a_file_that_was_applied_meanwhile_is_told_too(
+    setup: Setup, schedules: Schedules, roster: Roster
+) -> None:
+    """midwatch.yaml is one more who edits."""
+    known, ana = await schedule_id(roster), await someone(roster, "ana")
+    began = (await schedules.open(known, ana)).version_id
+    await setup.apply(parse_config(DEMO.replace("users: [ana, ben]", "users: [ben, ana]")))
+    with pytest.raises(Overtaken, match=r"payments-primary was changed by midwatch\.yaml meanwhile"):
+        await schedules.edit(known, began, Wanted(await weekly(roster, "ana")), ana)
+
+
 async def test_of_two_edits_in_the_same_moment_one_is_saved(schedules: Schedules, roster: Roster) -> None:
     """The version check is inside the transaction."""
     known = await schedule_id(roster)

@@ -152,6 +152,13 @@ async def test_the_list_says_who_is_on_call_on_each(online: Desk) -> None:
     assert "`/oncall schedule show NAME`" in said
 
 
+@pytest.mark.parametrize("words", ["", "show payments-primary"])
+async def test_a_guest_sees_nothing(online: Desk, words: str) -> None:
+    """Everybody may see who is a full member of the workspace."""
+    assert "Guests may not use Midwatch" in await online.types("gus", f"/oncall schedule {words}")
+    assert [message for message in online.said("#general") if message.files] == []
+
+
 # --- showing ----------------------------------------------------------------------------------------
 
 
