@@ -32,6 +32,7 @@ from engine.store.timers import Arming
 log = structlog.get_logger(__name__)
 
 SHOWN: Final = 5  # subjects that an alarm names
+BEHIND: Final = frozenset({DeliveryKind.OPS.value, DeliveryKind.NOTICE.value})  # they wait for every page
 OF_INCIDENTS: Final = frozenset(
     {
         Invariant.INCIDENT_WITHOUT_TIMER,
@@ -166,7 +167,7 @@ async def _deliver(tx: Tx, ids: Sequence[int], now: datetime) -> list[Arming]:
             TimerKind.DELIVER,
             row.id,
             max(row.due_at, now) if row.status == DeliveryStatus.QUEUED.value else now,
-            rank=Rank.NOTICE if row.kind == DeliveryKind.OPS.value else Rank.PAGE,
+            rank=Rank.NOTICE if row.kind in BEHIND else Rank.PAGE,
         )
         for row in rows
     ]

@@ -141,10 +141,15 @@ def _incidents(opened: Sequence[OpenIncident], count: int) -> Iterator[str]:
         return
     yield f"Open incidents: {count}"
     for one in opened:
-        state = f"acknowledged by {one.acknowledged_by}" if one.acknowledged_by else one.status
-        yield f"• #{one.number} {_short(one.title)} ({state})"
+        yield f"• #{one.number} {_short(one.title)} ({_state(one)})"
     if count > len(opened):
         yield f"• and {count - len(opened)} more: `/oncall list`"
+
+
+def _state(one: OpenIncident) -> str:
+    if one.snoozed_until is not None:
+        return "snoozed"
+    return f"acknowledged by {one.acknowledged_by}" if one.acknowledged_by else one.status
 
 
 def _snoozes(opened: Sequence[OpenIncident], until: datetime | None, timezone: str) -> Iterator[str]:

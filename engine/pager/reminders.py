@@ -6,6 +6,7 @@ Never works out who is on call by itself, and tells nothing twice: what is said 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -51,6 +52,8 @@ class Shifts:
         new = Mark(found.told.people, found.told.until)
         await timers.arm(tx, ORG, [_arming(schedule_id, found.again_at)])
         await store.set_mark(tx, ORG, schedule_id, new)
+        if mark is not None and found.handing is not None:
+            found = await _without_overrides(tx, schedule_id, found, mark, now)
         await self._tell(tx, directory, named, found, now)
 
     async def _tell(
@@ -61,6 +64,14 @@ class Shifts:
         if found.handing is not None:
             await hand_off(tx, directory, named, found.handing, now)
             log.info("shift.changed", schedule=named.name, came=len(found.handing.came))
+
+
+async def _without_overrides(tx: Tx, schedule_id: int, found: Plan, mark: Mark, now: datetime) -> Plan:
+    """Whoever set an override that is on already, or took it back, has told those whom it concerns."""
+    if not await store.overridden_since(tx, ORG, schedule_id, mark.told_until, now):
+        return found
+    ahead = tuple(due for due in found.reminders if due.kind not in {Reminder.START, Reminder.END})
+    return replace(found, reminders=ahead)
 
 
 async def _gone(tx: Tx, schedule_id: int, now: datetime) -> None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from engine.db import Tx, upsert
 from engine.models import TimerKind
-from engine.schema import reminders_off, schedules, shift_marks, timers
+from engine.schema import overrides, reminders_off, schedules, shift_marks, timers
 
 
 async def off(tx: Tx, org_id: int) -> Mapping[int, frozenset[str]]:
@@ -82,6 +82,18 @@ async def forget_mark(tx: Tx, org_id: int, schedule_id: int) -> None:
     await tx.execute(
         sa.delete(shift_marks).where(shift_marks.c.org_id == org_id, shift_marks.c.schedule_id == schedule_id)
     )
+
+
+async def overridden_since(tx: Tx, org_id: int, schedule_id: int, since: datetime, now: datetime) -> bool:
+    """Was an override that is on by now set after `since`, or taken back?"""
+    changed = sa.or_(overrides.c.created_at > since, overrides.c.cancelled_at > since)
+    row = await tx.scalar(
+        sa.select(overrides.c.id)
+        .where(overrides.c.org_id == org_id, overrides.c.schedule_id == schedule_id)
+        .where(overrides.c.end_at > since, overrides.c.start_at <= now, changed)
+        .limit(1)
+    )
+    return row is not None
 
 
 async def is_deleted(tx: Tx, org_id: int, schedule_id: int) -> bool:

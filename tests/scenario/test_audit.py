@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from engine import invariants, schema
 from engine.db import Tx
 from engine.models import ORG, LaneName, Rank, Severity
+from engine.pager import notice
 from engine.pager.alarm import raise_alarm
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager
@@ -120,12 +121,14 @@ async def test_a_repair_raises_nobody_in_rank(pager: Pager) -> None:
     pager._collect().clear()
     now = pager.clock.now()
     await pager.app.database.write(lambda tx: raise_alarm(tx, ORG, "test", "it burns", now))
+    line = notice.to_channel("#payments", "a notice", {"text": "Your shift begins."}, now)
+    await pager.app.database.write(lambda tx: notice.tell(tx, ORG, [line], now))
     await pager.advance(seconds=0)
     pager._collect().clear()
     await broken(
         pager,
         sa.delete(schema.timers).where(schema.timers.c.kind == "deliver"),
-        sa.update(schema.deliveries).where(schema.deliveries.c.kind == "ops").values(status="queued"),
+        sa.update(schema.deliveries).where(schema.deliveries.c.kind != "page").values(status="queued"),
     )
     pager.clock.move(seconds=11)
     await pager.app.sweeps.audit.run()
@@ -136,7 +139,8 @@ async def test_a_repair_raises_nobody_in_rank(pager: Pager) -> None:
             .select_from(of)
             .where(schema.timers.c.kind == "deliver")
         )
-        assert {tuple(row) for row in ranks} == {("page", Rank.PAGE), ("ops", Rank.NOTICE)}
+        found = {tuple(row) for row in ranks}
+        assert found == {("page", Rank.PAGE), ("ops", Rank.NOTICE), ("notice", Rank.NOTICE)}
     await pager.ack()
     pager._collect().clear()
 
