@@ -17,8 +17,8 @@ EMPTY: Final = "#eef1f4"
 
 READABLE: Final = 4.5  # contrast of small text, as WCAG wants it
 
-# Why: steps of the golden ratio never come close to an earlier hue for long; 25 to 335 degrees leave
-# red to the gaps.
+# Why: steps of the golden ratio come close to an earlier hue after 5, 8, 13 … of them, and then the lightness
+# is another one; 25 to 335 degrees leave red to the gaps.
 _STEP: Final = 0.6180339887
 _FIRST_HUE, _HUES = 25, 310
 _LIGHTNESS: Final = (0.42, 0.62, 0.33)
@@ -27,7 +27,7 @@ _LIGHTNESS: Final = (0.42, 0.62, 0.33)
 def color(number: int) -> str:
     """Of the person with this number in the schedule."""
     hue = (_FIRST_HUE + (((number + 1) * _STEP) % 1) * _HUES) / 360
-    lightness = _LIGHTNESS[number // 8 % len(_LIGHTNESS)]
+    lightness = _LIGHTNESS[number % len(_LIGHTNESS)]
     while True:
         shade = _hex(hls_to_rgb(hue, lightness, 0.55))
         ink = ink_on(shade)

@@ -36,7 +36,7 @@ from engine.schedule import Shift
 
 HATCH: Final = "override"
 NARROW: Final = 0.6  # what is thinner would not be seen
-PADDING: Final = 2.5
+PADDING: Final = 2.0
 NAMELESS: Final = 14.0  # not even two letters and an ellipsis fit
 TIGHT: Final = 9.0  # the size of a name that does not fit otherwise
 
@@ -115,27 +115,28 @@ def _labels(tree: Element, sheet: Sheet, week: int, place: Place) -> None:
     for one, x, width in _shown(sheet, row, week):
         if width < NAMELESS:
             continue
-        words, size = _fitting(sheet.called(one.people), width - 2 * PADDING, row, one)
+        room = width - 2 * PADDING
+        words, size, strong = _fitting(sheet.called(one.people), room, row, one)
         fill = sheet.shade(row, one)
         # Why an outline: the name must be read on hatching too.
         outline: dict[str, str] = (
             {"stroke": fill, "stroke_width": "2.4", "paint_order": "stroke"} if row.final else {}
         )
-        ink = colors.ink_on(fill)
-        baseline = y + height / 2 + size * 0.36
-        room = width - 2 * PADDING
-        text(
-            tree, x + PADDING, baseline, words, size, room, strong=row.final, middle=True, fill=ink, **outline
-        )
+        ink, baseline = colors.ink_on(fill), y + height / 2 + size * 0.36
+        text(tree, x + PADDING, baseline, words, size, room, strong=strong, middle=True, fill=ink, **outline)
 
 
-def _fitting(words: str, room: float, row: Row, one: Shift) -> tuple[str, float]:
-    """Smaller letters before a name is cut, and a shorter word before "nobody" is."""
-    measured, size = (font.bold(), NORMAL) if row.final else (font.regular(), SMALL)
-    for smaller in (size, TIGHT):
-        if measured.width(words, smaller) <= room:
-            return words, smaller
-    return (words, TIGHT) if one.people else (GAP, size)
+def _fitting(words: str, room: float, row: Row, one: Shift) -> tuple[str, float, bool]:
+    """Smaller and thinner letters before a name is cut, and a shorter word before "nobody" is."""
+    if row.final:
+        for size in (NORMAL, TIGHT):
+            if font.bold().width(words, size) <= room:
+                return words, size, True
+    elif font.regular().width(words, SMALL) <= room:
+        return words, SMALL, False
+    if one.people or font.regular().width(words, TIGHT) <= room:
+        return words, TIGHT, False
+    return GAP, TIGHT, True
 
 
 def _handoffs(tree: Element, sheet: Sheet, week: int, y: float) -> None:
