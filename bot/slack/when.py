@@ -131,7 +131,7 @@ class _Reader:
             return self._now + moment.after
         if moment.clock is None:
             return self._start_of(moment.day)
-        at, later = self._time(moment.clock)
+        at, later = self._time(moment.clock, moment.day)
         if moment.day is None:
             found = self._first([self._today, self._today + _DAY], at, self._soonest, later)
             if to_wall(found, self._zone).date() > self._today + later * _DAY:
@@ -154,7 +154,7 @@ class _Reader:
             return self._now + moment.after
         if moment.clock is None:
             return self._end_of(moment.day, start, included=through or not self._lenient)
-        at, later = self._time(moment.clock)
+        at, later = self._time(moment.clock, moment.day)
         if moment.day is not None:
             return self._first(self._days(moment.day, at, start), at, start, later)
         first = to_wall(start, self._zone).date()
@@ -230,7 +230,7 @@ class _Reader:
     def _midnight(self, day: date) -> datetime:
         return to_instant(datetime.combine(day, time()), self._zone)
 
-    def _time(self, clock: Clock) -> tuple[time, int]:
+    def _time(self, clock: Clock, day: Day | None = None) -> tuple[time, int]:
         """The time of day, and how many days later than the day that was named."""
         if clock.bare:
             hour = clock.hour
@@ -238,6 +238,8 @@ class _Reader:
                 f"`{clock.said}` in the morning or in the evening? "
                 f"Type `{hour}am`, `{hour}pm` or `{hour:02}:00`."
             )
+        if clock.said == "midnight" and day is not None:
+            self._guess(f"`{day.said} midnight` is when that day begins")
         if clock.half:
             return time(clock.hour % 12 + (12 if clock.half == "pm" else 0), clock.minute), 0
         return (time(), 1) if clock.hour == 24 else (time(clock.hour, clock.minute), 0)

@@ -138,7 +138,8 @@ def test_an_interval(text: str, meant: str | None) -> None:
         "from 18:00", "fri 18:00", "until", "until whenever", "payments 2h", "2h 3h", "0m", "0h", "400 days",
         "999999w", "until 2020-01-01", "today 08:00-09:00", "2026-12-27 to 2026-12-24", "in 2h", "next fri",
         "tonight", "until tonight", "tomorrow 10 to 11", "1.1.2026", "2026/12/24", "9999-12-31", "0001-01-01",
-        "12-24", "2h to 3h", "2h - 3h", "noon noon", "mon tue", "fri 18:00 to", "- 18:00 -", "18.00 to 19.00",
+        "12-24", "2h to 3h", "2h - 3h", "noon noon", "a m", "a d", "mon tue", "fri 18:00 to", "- 18:00 -",
+        "18.00 to 19.00",
         "fri 17:00 to fri 18:00 to sat", "every monday", "weekend", "now", "to now", "2026-12-24 to", "٢h",
     ],
 )  # fmt: skip
@@ -213,6 +214,8 @@ def test_a_day_that_begins_in_a_jump_begins_when_it_begins() -> None:
         ("until 9:00", ["it ends on the next day, Tue 3 Mar 2026"]),
         ("from 9am until 5pm", ["`9am` is over for today, so it is tomorrow's"]),
         ("tomorrow 9 to 5pm", ["`9` is 9am"]),
+        ("until midnight", []),
+        ("tomorrow midnight for 2h", ["`tomorrow midnight` is when that day begins"]),
         ("tomorrow 9:00 to 5pm", ["`9:00` is 09:00 of 24 hours"]),
         ("9am to 5pm tomorrow", ["`9am` is on Tue 3 Mar 2026"]),
         ("tomorrow", ["`tomorrow` is the whole of Tue 3 Mar 2026"]),
