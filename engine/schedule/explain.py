@@ -55,6 +55,8 @@ def _silence_words(schedule: Schedule, layer: Layer, t: datetime) -> str:
 def _override_words(override: ScheduleOverride, zone: ZoneInfo, names: Mapping[str, str]) -> str:
     user = names.get(override.user, override.user)
     end = _when(override.end, zone)
+    if override.calendar:
+        return f"calendar: {user} until {end}"
     if override.kind is OverrideKind.REPLACE_ALL:
         return f"override: {user} alone until {end}"
     if override.kind is OverrideKind.ADD:

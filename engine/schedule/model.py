@@ -83,6 +83,7 @@ class ScheduleOverride:
     start: datetime
     end: datetime
     covers: str | None = None
+    calendar: bool = False  # nobody made it: the calendar says so that the schedule follows
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ def _cut(base: list[Stretch], index: int, start: datetime, end: datetime) -> Ite
         if start <= stretch.start and stretch.end <= end:
             yield stretch
         else:
-            yield stretch._replace(start=max(start, stretch.start), end=min(end, stretch.end))
+            a, b = max(start, stretch.start), min(end, stretch.end)
+            yield Stretch(a, b, stretch.people, stretch.layer, stretch.turn)
         index += 1
 
 
@@ -60,4 +61,4 @@ def _stand_in(running: Sequence[ScheduleOverride], base: Stretch) -> Stretch:
             people.remove(override.covers)
             people.add(override.user)
             effective.append(override)
-    return base._replace(people=tuple(sorted(people)), overrides=tuple(effective))
+    return Stretch(base.start, base.end, tuple(sorted(people)), base.layer, base.turn, tuple(effective))
