@@ -19,7 +19,7 @@ from aiohttp.resolver import ThreadedResolver
 
 from engine.errors import BadCalendar, BadInput
 
-WITHIN_S: Final = 20.0
+WITHIN_S: Final = 15.0  # well within the lease of an errand
 LARGEST: Final = 2 * 1024 * 1024  # as unpacked; a year of hourly shifts is half of it
 REDIRECTS: Final = 5
 MOVED: Final = frozenset({301, 302, 303, 307, 308})

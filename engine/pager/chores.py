@@ -6,6 +6,7 @@ later; it keeps no other waiting.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -78,9 +79,11 @@ class Errands:
         self._work = {kind.value: errand for kind, errand in work.items()}
 
     async def handle(self, claimed: Sequence[Timer]) -> None:
-        for timer in claimed:
-            if timer.kind in self._work:
-                await self._one(timer)
+        """All at once: one that waits for somebody outside outlives no other's lease."""
+        ours = [self._one(timer) for timer in claimed if timer.kind in self._work]
+        for ended in await asyncio.gather(*ours, return_exceptions=True):
+            if isinstance(ended, BaseException):
+                raise ended  # the database took no end of it: its lease runs out, and it is worked again
 
     async def _one(self, timer: Timer) -> None:
         now = self._clock.now()

@@ -185,9 +185,11 @@ async def read_shifts(tx: Tx, org_id: int, after: datetime) -> dict[int, list[Sc
 def _fixed(plain: Sequence[Any], after: float) -> list[ScheduleOverride]:
     made: list[ScheduleOverride] = []
     for shift in (_shift(each) for each in plain if each[1] > after):
-        first, *others = shift.people
-        made.append(ScheduleOverride(OverrideKind.REPLACE_ALL, first, shift.start, shift.end))
-        made += [ScheduleOverride(OverrideKind.ADD, one, shift.start, shift.end) for one in others]
+        kinds = [OverrideKind.REPLACE_ALL, *[OverrideKind.ADD] * (len(shift.people) - 1)]
+        made += [
+            ScheduleOverride(kind, one, shift.start, shift.end, calendar=True)
+            for kind, one in zip(kinds, shift.people, strict=True)
+        ]
     return made
 
 

@@ -307,6 +307,8 @@ async def test_every_reader_of_the_schedule_knows_its_calendar(following: Pager)
     """Who was, is and will be on call, and the file that others subscribe to: one answer."""
     day = START.replace(hour=0)
     (primary,) = await following.app.roster.shifts(day, day + timedelta(days=1))
+    (row,) = await following.app.roster.who()
+    assert row.reason.startswith("calendar: bob until 2026-03-02 17:00")
     said = [(f"{shift.start:%H:%M}", [one.name for one in shift.people]) for shift in primary.shifts]
     assert said == [("09:00", ["bob"]), ("17:00", ["alice"])]
     link = await Calendars(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -90,6 +91,22 @@ async def test_an_errand_ends_or_says_when_again(pager: Pager, after: timedelta 
     await Errands(pager.app.database, pager.clock, {TimerKind.CALENDAR: work}).handle(claimed)
     assert await due(pager, timedelta(hours=1)) == []
     assert len(await due(pager, timedelta(hours=2))) == (0 if after is None else 1)
+
+
+async def test_an_errand_that_waits_keeps_no_other_waiting(pager: Pager) -> None:
+    """The first waits for what only the last one does: in a row they would wait for ever."""
+    last_ran = asyncio.Event()
+
+    async def work(timer: Timer, now: datetime) -> datetime | None:
+        if timer.subject_id == 3:
+            last_ran.set()
+        async with asyncio.timeout(10):
+            await last_ran.wait()
+        return None
+
+    claimed = await claim(pager, await arm(pager, TimerKind.CALENDAR, 1, 2, 3))
+    await Errands(pager.app.database, pager.clock, {TimerKind.CALENDAR: work}).handle(claimed)
+    assert await due(pager, timedelta(hours=2)) == []
 
 
 async def test_an_errand_that_fails_is_run_again(pager: Pager) -> None:
