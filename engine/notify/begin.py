@@ -18,6 +18,7 @@ from engine.store.attempts import Record
 from engine.store.incidents import Incident
 
 LEASE: Final = timedelta(seconds=30)
+NOT_AFTER: Final = "not_after"  # in a body: from then on it would say what is not so any more
 OPEN: Final = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.SENDING})
 
 
@@ -69,7 +70,7 @@ async def begin(
     found = await deliveries.read(tx, [timer.subject_id for timer in claimed])
     unheard = [one.id for one in found.values() if one.status is DeliveryStatus.SENDING]
     unknown = await attempts.close_unknown(tx, ORG, unheard, now)
-    reasons = {timer: _unwanted(found.get(timer.subject_id), held) for timer in claimed}
+    reasons = {timer: _unwanted(found.get(timer.subject_id), held, now) for timer in claimed}
     await _cancel(tx, {timer: why for timer, why in reasons.items() if why is not None}, found, held, now)
     wanted: list[tuple[Timer, Delivery]] = []
     for timer in (timer for timer, why in reasons.items() if why is None):
@@ -92,11 +93,14 @@ async def _lock(tx: Tx, ids: Sequence[int], wait: timedelta | None) -> dict[int,
     return held
 
 
-def _unwanted(delivery: Delivery | None, held: Mapping[int, Incident]) -> str | None:
+def _unwanted(delivery: Delivery | None, held: Mapping[int, Incident], now: datetime) -> str | None:
     if delivery is None:
         return "it is gone"
     if delivery.status not in OPEN:
         return f"it is {delivery.status}"
+    until = delivery.body.get(NOT_AFTER)
+    if until is not None and now >= datetime.fromisoformat(until):
+        return "it is past its sense"
     incident = held.get(delivery.incident_id or 0)
     return None if incident is None else still_wanted(delivery.kind, delivery.round, incident.fate)
 

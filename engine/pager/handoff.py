@@ -220,8 +220,11 @@ class Handoffs:
         over = await store.newest(tx, ORG, named.id) != handoff.id or not present & handoff.people
         if over:
             return
+        again = Arming(TimerKind.HANDOFF, handoff.id, now + ACCEPT_WITHIN, rank=Rank.NOTICE)
         if now - timer.due_at > WE_WERE_AWAY:
-            again = Arming(TimerKind.HANDOFF, handoff.id, now + ACCEPT_WITHIN, rank=Rank.NOTICE)
+            await timers.arm(tx, ORG, [again])
+            return
+        if await notice.try_again(tx, ORG, _keys(handoff), now):  # Slack was away: nobody has read it
             await timers.arm(tx, ORG, [again])
             return
         await notice.tell(tx, ORG, _unaccepted(directory, named, handoff, present, now), now)
@@ -236,9 +239,13 @@ async def _found(tx: Tx, directory: Directory, handoff_id: int) -> tuple[NamedSc
     return named, handoff
 
 
+def _keys(handoff: Handoff) -> Sequence[str]:
+    """Of its posts: one in the channel, or one for each who came."""
+    return [f"handoff:{handoff.id}", *(f"handoff:{handoff.id}:{one}" for one in sorted(handoff.people))]
+
+
 async def _show(tx: Tx, handoff: Handoff, body: Mapping[str, Any], now: datetime) -> None:
-    keys = [f"handoff:{handoff.id}", *(f"handoff:{handoff.id}:{one}" for one in sorted(handoff.people))]
-    await notice.show_anew(tx, ORG, dict.fromkeys(keys, body), 1, now)
+    await notice.show_anew(tx, ORG, dict.fromkeys(_keys(handoff), body), 1, now)
 
 
 def _accepted(directory: Directory, handoff: Handoff, actor: Actor) -> str:

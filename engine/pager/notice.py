@@ -68,6 +68,16 @@ async def tell(tx: Tx, org_id: int, new: Sequence[NewDelivery | None], now: date
     await timers.arm(tx, org_id, deliver_armings(queued, Rank.NOTICE))
 
 
+async def try_again(tx: Tx, org_id: int, keys: Sequence[str], now: datetime) -> bool:
+    """Send those of these that died once more; False if none did."""
+    found = await notices.by_keys(tx, org_id, sorted(keys))
+    dead = [one.id for one in found if one.status is DeliveryStatus.DEAD]
+    # Why first: where no incident is locked, timers come before deliveries.
+    await timers.arm(tx, org_id, deliver_armings([(one, now) for one in dead], Rank.NOTICE))
+    await notices.revive(tx, dead)
+    return bool(dead)
+
+
 async def show_anew(
     tx: Tx, org_id: int, bodies: Mapping[str, Body], rev: int, now: datetime, *, unsent: bool = True
 ) -> None:

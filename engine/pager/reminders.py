@@ -19,7 +19,7 @@ from engine.pager import notice
 from engine.pager.clockwords import between, length
 from engine.pager.handoff import hand_off
 from engine.pager.roster import Roster
-from engine.pager.shift_plan import Due, Plan, Reminder, Told, plan
+from engine.pager.shift_plan import LEADS, Due, Plan, Reminder, Told, plan
 from engine.schema import EPOCH, MICROSECOND
 from engine.store import reminders as store
 from engine.store import timers
@@ -101,7 +101,10 @@ def _reminders(
             continue  # without a channel the handoff itself comes to them
         micros = (due.at - EPOCH) // MICROSECOND
         key = f"shift:{named.id}:{due.kind}:{due.person}:{micros}"
-        yield notice.to_person(person, key, {"text": _text(named, person, due, now)}, now)
+        body = {"text": _text(named, person, due, now)}
+        if due.kind in LEADS:
+            body["not_after"] = due.at.isoformat()
+        yield notice.to_person(person, key, body, now)
 
 
 def _text(named: NamedSchedule, person: Person, due: Due, now: datetime) -> str:

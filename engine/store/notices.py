@@ -27,6 +27,19 @@ async def by_keys(tx: Tx, org_id: int, keys: Sequence[str]) -> list[Delivery]:
     return [found[one] for one in sorted(found)]
 
 
+_AGAIN = {"status": DeliveryStatus.QUEUED.value, "reason": "", "attempts": 0, "ended_at": None}
+
+
+async def revive(tx: Tx, ids: Sequence[int]) -> None:
+    """Those that died, to be tried like new ones."""
+    if ids:
+        await tx.execute(
+            sa.update(deliveries)
+            .where(any_of(deliveries.c.id, sorted(ids)), deliveries.c.status == DeliveryStatus.DEAD.value)
+            .values(**_AGAIN)
+        )
+
+
 async def cancel(tx: Tx, ids: Sequence[int], reason: str, now: datetime) -> None:
     """Those that are still queued; one that is being sent is recorded by its sender."""
     if ids:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from bot.app import App
 from engine.errors import Refused
-from engine.models import ORG, LaneName, Page, TimerKind, Via
+from engine.models import ORG, LaneName, Method, Page, Retry, Throttled, TimerKind, Via
 from engine.pager.handoff import HandoffAnswer, Handoffs
 from engine.pager.reminders import Choices
 from engine.pager.shift_plan import Reminder
@@ -353,6 +353,40 @@ async def test_a_clock_that_jumps_says_nothing_twice(pager: Pager) -> None:
     await other.database.close()
     await accept(pager, post, "bob")
     pager.expect_message("channel", "#payments")
+
+
+async def test_a_reminder_that_waited_past_its_sense_is_not_sent(pager: Pager) -> None:
+    """Slack asks us to wait until the shift has begun: "in 1 h" would be wrong by then."""
+    await to(pager, MONDAY - timedelta(hours=1, seconds=1))
+    pager._collect().clear()
+    slack = pager.transports[Method.SLACK]
+    slack.fail_next(Throttled(MONDAY + timedelta(minutes=1)))
+    await to(pager, MONDAY - timedelta(minutes=1))
+    pager.expect_silence()
+    await to(pager, MONDAY + timedelta(minutes=2))
+    assert pager.expect_page("bob", kind="notice").text.startswith("📟 You are on call on primary now")
+    pager.expect_page("alice", kind="notice")
+    await accept(pager, pager.expect_message("channel", "#payments"), "bob")
+    pager.expect_message("channel", "#payments")
+
+
+async def test_a_handoff_that_nobody_could_read_is_told_again(pager: Pager) -> None:
+    """Slack is away for half an hour when people change: the sheet comes when it is back, once."""
+    await to(pager, MONDAY - timedelta(seconds=1))
+    pager._collect().clear()
+    slack = pager.transports[Method.SLACK]
+    slack.always = Retry("Slack is away")
+    await pager.advance(minutes=29)
+    slack.always = None
+    pager.silence_ops()
+    pager.expect_silence()
+    await pager.advance(minutes=10)
+    pager.silence_ops()
+    post = pager.expect_message("channel", "#payments")
+    assert post.text.startswith("🔁 primary: bob on call")
+    pager.expect_silence()
+    await accept(pager, post, "bob")
+    assert pager.expect_message("channel", "#payments").body["replaces"] == post.id
 
 
 async def test_a_page_goes_before_every_notice(pager: Pager) -> None:
