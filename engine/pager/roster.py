@@ -76,6 +76,10 @@ class ShiftsOf:
     skipped: tuple[Skipped, ...] = ()  # hours that a change of the clock leaves out
 
 
+class _SetMeanwhile(Exception):
+    """The very same override was set between our look and our lock."""
+
+
 class Roster:
     """`fallback_urls` (MIDWATCH_FALLBACK_URLS) end the organisation's fallback chain."""
 
@@ -153,11 +157,18 @@ class Roster:
             directory = await self._read(tx, now)
             named, wanted = _wanted(directory, now, **asked)
             told = set_notices(directory, named, wanted, _replaced(directory, named, wanted), actor, now)
-            if await _same(tx, wanted, now) is None:
+            known = await _same(tx, wanted, now) is not None
+            if not known:
                 await notice.tell(tx, ORG, told, now)  # before the counter is locked
-            return await self.place(tx, now, **asked)
+            done = await self.place(tx, now, **asked)
+            if not (known or done.new):
+                raise _SetMeanwhile  # so that nobody is told twice
+            return done
 
-        done = await self._database.write(unit, rank=Writer.RESPOND)
+        try:
+            done = await self._database.write(unit, rank=Writer.RESPOND)
+        except _SetMeanwhile:
+            done = await self._database.write(unit, rank=Writer.RESPOND)
         log.info("override.set", override=done.override.id, schedule=done.schedule, via=actor.via)
         return done
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -101,6 +102,25 @@ async def test_a_button_pressed_twice_sets_one_override(pager: Pager) -> None:
     assert len(await pager.app.roster.overrides()) == 1
     await pager.app.worker.run_due()
     pager.expect_silence()
+
+
+async def test_pressed_twice_in_the_same_moment_it_is_one_override(pager: Pager) -> None:
+    """Two presses that see nothing of each other: one sets it, and everybody is told once."""
+    span = {"start_at": pager.clock.now(), "end_at": pager.clock.now() + HOUR}
+    done = []
+
+    async def press() -> None:
+        pager.clock.move(milliseconds=1)
+        done.append(await set_override(pager, "carol", by="carol", **span))
+
+    async with asyncio.TaskGroup() as both:
+        for _ in range(4):
+            both.create_task(press())
+    assert sorted(one.new for one in done) == [False, False, False, True]
+    assert len(await pager.app.roster.overrides()) == 1
+    await pager.app.worker.run_due()
+    assert sorted(page.person or "" for page in pager.pages()) == ["alice", "carol"]
+    told(pager)
 
 
 async def test_of_a_long_override_everybody_whose_turn_it_is_hears(pager: Pager) -> None:
