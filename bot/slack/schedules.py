@@ -25,7 +25,7 @@ from bot.slack.modals.schedule import ScheduleForm
 from bot.slack.modals.schedule_delete import ScheduleDeleteForm
 from bot.slack.names import no_such
 from bot.slack.typed import folded, plainly, tidy
-from bot.slack.uploads import upload
+from bot.slack.uploads import NotTaken, upload
 from engine.clock import Clock
 from engine.directory import Directory, NamedSchedule
 from engine.errors import BadCommand, NotFound
@@ -171,6 +171,8 @@ def _meant(command: ScheduleDeed, directory: Directory) -> NamedSchedule:
 
 def _why(error: Exception) -> str:
     trouble = trouble_of(error)
+    if isinstance(error, NotTaken):
+        return "No picture: Slack did not take the upload. Try again in a minute."
     if trouble.kind is Kind.SCOPE:
         needed = escape.code(trouble.needed or "files:write")
         return (

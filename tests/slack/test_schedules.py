@@ -189,7 +189,7 @@ async def test_show_puts_the_picture_where_it_was_asked_and_says_it_in_words(onl
             {"kind": "file_uploads_disabled", "method": "files.getUploadURLExternal"},
             "(file_uploads_disabled)",
         ),
-        ({"kind": "outage", "method": "files.upload"}, "(NotTaken)"),
+        ({"kind": "outage", "method": "files.upload"}, "did not take the upload"),
         ({"kind": "internal_error", "method": "files.completeUploadExternal"}, "(internal_error)"),
     ],
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bot.picture import colors, font
+from bot.picture import colors, font, png
 from bot.picture.days import days_from
 from bot.picture.draw import draw
 from bot.picture.png import ZOOM, rendered
@@ -221,12 +221,31 @@ def big(count: int) -> Schedule:
 )
 def test_the_png_is_one_and_its_size_is_bounded(of: Schedule) -> None:
     """Three pixels for each of a phone's, no taller than a phone can scroll through, under a megabyte."""
-    png = rendered(draw("payments", of, {}, NOW))
-    assert png[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = struct.unpack(">II", png[16:24])
+    made = rendered(draw("payments", of, {}, NOW))
+    assert made[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", made[16:24])
     assert width == WIDTH * ZOOM
     assert height <= 3000
-    assert len(png) < 1_000_000
+    assert len(made) < 1_000_000
+
+
+def test_words_are_drawn_with_the_shipped_font_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slim container has no fonts, where all text would vanish without an error."""
+    svg = draw("payments", schedule(layer("weekly", ["ana", "ben"])), {}, NOW)
+    wordless = parsed(svg)
+    for parent in list(wordless.iter()):
+        for word in parent.findall(f"{SVG}text"):
+            parent.remove(word)
+    asked: list[dict[str, Any]] = []
+    real = png.resvg_py.svg_to_bytes
+
+    def remembered(**arguments: Any) -> bytes:
+        asked.append(arguments)
+        return real(**arguments)
+
+    monkeypatch.setattr(png.resvg_py, "svg_to_bytes", remembered)
+    assert len(rendered(svg)) > 2 * len(rendered(ET.tostring(wordless, encoding="unicode")))
+    assert [arguments["skip_system_fonts"] for arguments in asked] == [True, True]
 
 
 def test_the_font_comes_with_its_licence() -> None:
