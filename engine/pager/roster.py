@@ -5,7 +5,7 @@ Never works out who is on call by itself: the schedule's own rules do (engine.sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -14,10 +14,11 @@ import structlog
 
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
-from engine.directory import Directory, NamedSchedule, Override, Person, TargetKind, keeping
-from engine.errors import BadInput, NotFound
+from engine.directory import Directory, NamedSchedule, Override, Person, keeping
+from engine.errors import NotFound
 from engine.models import ORG, Actor
 from engine.pager import notice
+from engine.pager.override_rules import people_of, replaced, wanted
 from engine.pager.override_words import cancelled_notices, set_notices
 from engine.schedule import OverrideKind, on_call, people_at, shifts
 from engine.schedule.skipped import Skipped, skipped_windows
@@ -126,8 +127,8 @@ class Roster:
         async with self._database.snapshot() as tx:
             history = await read_history(tx, ORG, a, b)
         named = sorted(directory.schedules.values(), key=lambda schedule: schedule.name.casefold())
-        wanted = [one for one in named if schedule_id in {None, one.id} and one.id in history]
-        return [_shifts_of(directory, one, history[one.id]) for one in wanted]
+        asked = [one for one in named if schedule_id in {None, one.id} and one.id in history]
+        return [_shifts_of(directory, one, history[one.id]) for one in asked]
 
     async def override(
         self,
@@ -155,9 +156,9 @@ class Roster:
 
         async def unit(tx: Tx) -> OverrideSet:
             directory = await self._read(tx, now)
-            named, wanted = _wanted(directory, now, **asked)
-            told = set_notices(directory, named, wanted, _replaced(directory, named, wanted), actor, now)
-            known = await _same(tx, wanted, now) is not None
+            named, wish = wanted(directory, now, **asked)
+            told = set_notices(directory, named, wish, replaced(directory, named, wish), actor, now)
+            known = await _same(tx, wish, now) is not None
             if not known:
                 await notice.tell(tx, ORG, told, now)  # before the counter is locked
             done = await self.place(tx, now, **asked)
@@ -189,7 +190,7 @@ class Roster:
         are locked last."""
         await store.lock(tx, ORG)
         directory = await self._read(tx, now)
-        named, wanted = _wanted(
+        named, wish = wanted(
             directory,
             now,
             schedule_id=schedule_id,
@@ -201,13 +202,12 @@ class Roster:
             covers_id=covers_id,
         )
         # Why looked for: a button may be pressed twice, in the same moment too.
-        same = await _same(tx, wanted, now)
+        same = await _same(tx, wish, now)
         if same is not None:
             return OverrideSet(same, named.name, (), new=False)
-        override_id = await schedules.insert_override(tx, ORG, wanted, now)
+        override_id = await schedules.insert_override(tx, ORG, wish, now)
         await store.bump(tx, ORG)
-        replaced = _replaced(directory, named, wanted)
-        return OverrideSet(replace(wanted, id=override_id), named.name, replaced)
+        return OverrideSet(replace(wish, id=override_id), named.name, replaced(directory, named, wish))
 
     async def overrides(self, schedule_id: int | None = None) -> list[Override]:
         """Those that are not over, in the order of their creation."""
@@ -236,7 +236,7 @@ class Roster:
         if named is None or cancelled.person_id not in directory.people:
             return
         rest = replace(cancelled, start_at=max(now, cancelled.start_at))
-        back = [one for one in _replaced(directory, named, rest) if one.active]
+        back = [one for one in replaced(directory, named, rest) if one.active]
         await notice.tell(tx, ORG, cancelled_notices(directory, named, rest, back, actor, now), now)
 
     async def _read(self, tx: Tx, at: datetime) -> Directory:
@@ -252,101 +252,19 @@ def _on_call_now(directory: Directory, named: NamedSchedule, at: datetime) -> On
     return OnCallNow(
         schedule_id=named.id,
         schedule=named.name,
-        people=_people(directory, now.people),
+        people=people_of(directory, now.people),
         reason=now.reason,
         since=now.since,
         until=now.until,
-        next_people=_people(directory, following),
+        next_people=people_of(directory, following),
         next_at=now.until,
     )
 
 
-def _people(directory: Directory, users: Iterable[str]) -> tuple[Person, ...]:
-    return tuple(directory.people[int(user)] for user in users if int(user) in directory.people)
-
-
-def _wanted(
-    directory: Directory,
-    now: datetime,
-    *,
-    schedule_id: int | None,
-    person_id: int,
-    start_at: datetime,
-    end_at: datetime,
-    actor: Actor,
-    kind: str,
-    covers_id: int | None,
-) -> tuple[NamedSchedule, Override]:
-    """The override that is meant, and its schedule; or why it cannot be."""
-    _check_interval(start_at, end_at, now)
-    person = _active(directory, person_id)
-    covered = None if covers_id is None else _active(directory, covers_id)
-    if (covered is None) is (kind == OverrideKind.COVER.value):
-        raise BadInput("A cover names whom it covers, and nothing else does.")
-    named = _meant(directory, schedule_id, actor, now)
-    return named, Override(0, named.id, kind, person.id, covers_id, start_at, end_at, actor.name)
-
-
-async def _same(tx: Tx, wanted: Override, now: datetime) -> Override | None:
+async def _same(tx: Tx, wish: Override, now: datetime) -> Override | None:
     """The very same, set before and not taken back, whoever set it."""
-    found = await schedules.read_overrides(tx, ORG, after=now, schedule_id=wanted.schedule_id)
-    return next((one for one in found if replace(one, id=0, created_by=wanted.created_by) == wanted), None)
-
-
-def _check_interval(start_at: datetime, end_at: datetime, now: datetime) -> None:
-    if end_at <= start_at:
-        raise BadInput("An override ends after it begins.")
-    if end_at <= now:
-        raise BadInput("That time is over already.")
-
-
-def _active(directory: Directory, person_id: int) -> Person:
-    person = directory.people.get(person_id)
-    if person is None:
-        raise NotFound("There is no such person here.")
-    if not person.active:
-        raise BadInput(f"{person.name} was deactivated and cannot be on call.")
-    return person
-
-
-def _meant(directory: Directory, schedule_id: int | None, actor: Actor, now: datetime) -> NamedSchedule:
-    """The only schedule; else the only one that a policy pages first; else the only one of the actor."""
-    known = directory.schedules
-    if schedule_id is not None:
-        if schedule_id not in known:
-            raise NotFound("There is no such schedule here.")
-        return known[schedule_id]
-    if not known:
-        raise NotFound("There is no schedule yet: make one with /oncall schedule new, or in midwatch.yaml.")
-    own = [s for s in known.values() if str(actor.person_id) in people_at(s.schedule, now)]
-    for candidates in (list(known.values()), _paged_first(directory), own):
-        if len(candidates) == 1:
-            return candidates[0]
-    raise BadInput(f"Say which schedule: {', '.join(sorted(s.name for s in known.values()))}.")
-
-
-def _paged_first(directory: Directory) -> list[NamedSchedule]:
-    """The schedules at the first level of a policy that some service uses."""
-    used = {service.policy_id for service in directory.services.values()}
-    ids = {
-        target.ref
-        for policy in directory.policies.values()
-        if policy.id in used and policy.levels
-        for target in policy.levels[0].targets
-        if target.kind is TargetKind.SCHEDULE
-    }
-    return [schedule for schedule in directory.schedules.values() if schedule.id in ids]
-
-
-def _replaced(directory: Directory, named: NamedSchedule, override: Override) -> tuple[Person, ...]:
-    """Who would be on call while it lasts without it, and is not with it."""
-    if override.kind == OverrideKind.ADD.value:
-        return ()
-    turns = shifts(named.schedule, override.start_at, override.end_at)
-    before = _people(directory, dict.fromkeys(user for turn in turns for user in turn.people))
-    if override.kind == OverrideKind.COVER.value:
-        return tuple(person for person in before if person.id == override.covers_id)
-    return tuple(person for person in before if person.id != override.person_id)
+    found = await schedules.read_overrides(tx, ORG, after=now, schedule_id=wish.schedule_id)
+    return next((one for one in found if replace(one, id=0, created_by=wish.created_by) == wish), None)
 
 
 def _as_it_was(directory: Directory, history: Mapping[int, Sequence[InForce]], at: datetime) -> Directory:
@@ -366,7 +284,7 @@ def _shifts_of(directory: Directory, named: NamedSchedule, history: Sequence[InF
     for version in history:
         skipped += skipped_windows(version.schedule, version.start, version.end)
         for shift in shifts(version.schedule, version.start, version.end):
-            people = _people(directory, shift.people)
+            people = people_of(directory, shift.people)
             last = found[-1] if found else None
             if last is not None and last.end == shift.start and last.people == people:
                 found[-1] = replace(last, end=shift.end)
