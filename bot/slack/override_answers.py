@@ -161,11 +161,17 @@ def override_set(done: OverrideSet, person: Person, asker: Person) -> Message:
     ]
     replaced = [one for one in done.replaced if one.id != person.id]
     if done.new and not how:
-        lines.append(f"In place of {names(replaced)}." if replaced else "Nobody else was on call then.")
+        lines.append(f"In place of {names(replaced)}." if replaced else _no_place(override))
     lines.append(f"Take it back with `/override cancel {override.id}`.")
     text = paragraphs(lines)
     undo = actions(f"{NOUN}.done", [button(UNDO, "Undo", str(override.id))])
     return Message(text.text, (*text.blocks, undo))
+
+
+def _no_place(override: Override) -> str:
+    if override.kind == OverrideKind.COVER.value:
+        return "⚠️ Whoever is covered is not on call then, so it changes nothing."
+    return "Nobody else was on call then."
 
 
 def overrides(found: Sequence[tuple[Override, str, str]]) -> Message:

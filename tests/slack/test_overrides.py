@@ -252,11 +252,21 @@ async def test_the_form_knows_the_other_kinds(online: Desk) -> None:
     await opens(online)
     cover = {"schedule": "payments-primary", "person": "@cho", "when": "2h", "kind": "cover"}
     assert (await submits(online, **cover))["errors"] == {"covers": "Say whose turns are taken over."}
+    assert "from themselves" in (await submits(online, **cover, covers="@cho"))["errors"]["covers"]
     assert (await submits(online, **cover, covers="@ana"))["ok"]
     assert [(one.kind, one.covers_id is None) for one in await online.roster.overrides()] == [
         ("add", True),
         ("cover", False),
     ]
+
+
+async def test_a_cover_of_somebody_off_duty_is_said_to_change_nothing(online: Desk) -> None:
+    """It may be meant for later turns, and is no mistake; but nobody should sleep on it (B074)."""
+    await opens(online)
+    cover = {"schedule": "payments-primary", "person": "@cho", "when": "2h", "kind": "cover"}
+    assert (await submits(online, **cover, covers="@ben"))["ok"]
+    await until(lambda: bool(online.whispers("cho", "#general")))
+    assert "is not on call then, so it changes nothing" in online.whispers("cho", "#general")[0]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,8 @@ class OverrideModal:
         span = self._span(values, asking, errors)
         person = await self._somebody(values, "person", errors)
         covers = await self._covers(values, errors)
+        if covers is not None and covers == person:
+            errors["covers"] = "Nobody takes over from themselves."
         if errors or span is None or person is None:
             return Wrong(errors)
         kind = text(values, "kind")
