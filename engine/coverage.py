@@ -140,7 +140,7 @@ def _people(
             first.setdefault(int(one), shift)
     for person_id, shift in sorted(first.items()):
         person = directory.people.get(person_id)
-        when = f"first {_between(shift, coming, named.schedule)}"
+        when = "now" if shift is coming[0] else f"first {_between(shift, coming, named.schedule)}"
         yield from _person(person_id, person, when, left=person_id in slack.left)
 
 
@@ -166,7 +166,7 @@ def _twice(directory: Directory, named: NamedSchedule, now: datetime) -> Iterato
         times = [_times(directory, level.targets, now) for level in policy.levels]
         for low, high in combinations(range(len(times)), 2):
             if schedule_on[low] or schedule_on[high]:
-                yield from _both(directory, named, policy, (low, high), times)
+                yield from _both(directory, named, policy, (low, high), times, now)
 
 
 def _has(targets: Sequence[Target], schedule_id: int) -> bool:
@@ -194,6 +194,7 @@ def _both(
     policy: Policy,
     levels: tuple[int, int],
     times: Sequence[Times],
+    now: datetime,
 ) -> Iterator[Finding]:
     low, high = levels
     for person_id in sorted(times[low].keys() & times[high].keys()):
@@ -205,7 +206,7 @@ def _both(
         yield Finding(
             f"twice:{policy.id}:{low + 1}:{high + 1}:{person_id}",
             f"{name} is on levels {low + 1} and {high + 1} of policy {policy.name} at once, "
-            f"first on {_clock(first, named.schedule)}.",
+            f"{'now' if first <= now else f'first on {_clock(first, named.schedule)}'}.",
         )
 
 

@@ -33,6 +33,8 @@ log = structlog.get_logger(__name__)
 
 REPAIR: Final = timedelta(minutes=5)  # so long at most stands what somebody changed by hand
 AGAIN: Final = timedelta(minutes=1)  # after Slack did not answer
+ASKED_FOR: Final = timedelta(hours=1)
+KEPT_MOST: Final = 5_000
 SOON: Final = timedelta(seconds=1)
 ILL: Final = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "timeout", "unknown"}
@@ -58,6 +60,7 @@ class Showing:
         self._database = database
         self._clock = clock
         self._roster = roster
+        self._left: dict[str, tuple[datetime, bool]] = {}  # by Slack id: when it was asked, and the answer
 
     async def show(self, timer: Timer, now: datetime) -> datetime | None:
         """Show what is so now; due again at the next change, and in five minutes to see that it stands."""
@@ -178,18 +181,30 @@ class Showing:
             person = directory.people.get(one)
             if person is None or person.slack_user_id is None:
                 continue
-            if unknown:  # Slack did not answer for the last one, and will not for a hundred more
+            # Why not asked on: Slack did not answer for the last one, and will not for a hundred more.
+            gone = None if unknown else await self._has_left(person.slack_user_id)
+            if gone is None:
                 unknown.add(one)
-                continue
-            try:
-                user = await self._client.user(person.slack_user_id)
-            except Exception as error:
-                dead = trouble_of(error).code in {"user_not_found", "user_not_visible"}
-                (left if dead else unknown).add(one)
-            else:
-                if user.get("deleted"):
-                    left.add(one)
+            elif gone:
+                left.add(one)
         return SlackSays(frozenset(left), frozenset(unknown))
+
+    async def _has_left(self, user_id: str) -> bool | None:
+        """None: Slack does not say. Asked once an hour: many schedules have the same people."""
+        now = self._clock.now()
+        asked_at, gone = self._left.get(user_id, (now - ASKED_FOR, False))
+        if timedelta() <= now - asked_at < ASKED_FOR:
+            return gone
+        try:
+            gone = bool((await self._client.user(user_id)).get("deleted"))
+        except Exception as error:
+            if trouble_of(error).code not in {"user_not_found", "user_not_visible"}:
+                return None
+            gone = True
+        if len(self._left) >= KEPT_MOST:
+            self._left.clear()
+        self._left[user_id] = (now, gone)
+        return gone
 
 
 def _passes(code: str) -> bool:

@@ -5,6 +5,7 @@ Never tells anything twice: a finding is told when it is found, and again only i
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, time, timedelta
 from typing import Final
@@ -15,7 +16,7 @@ from engine import coverage
 from engine.coverage import Finding, Slack
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule
-from engine.models import ORG, DeliveryKind, Method, Timer
+from engine.models import ORG, Timer
 from engine.nudge import Nudge
 from engine.pager import notice
 from engine.pager.alarm import OPS_CHANNEL
@@ -60,7 +61,10 @@ class Coverage:
             calendar = coverage.Calendar(
                 followed.failures, followed.error, followed.fetched_at, followed.unmatched
             )
-        found = coverage.look_ahead(directory, named, now, slack=slack, calendar=calendar)
+        # Why in a thread: at nine all schedules of a zone are looked at, and pages must not wait for that.
+        found = await asyncio.to_thread(
+            coverage.look_ahead, directory, named, now, slack=slack, calendar=calendar
+        )
 
         async def unit(tx: Tx) -> int:
             return await _keep(tx, named, found, slack, now)
@@ -104,17 +108,7 @@ async def _keep(tx: Tx, named: NamedSchedule, found: Sequence[Finding], slack: S
 
 def to_whom(named: NamedSchedule, key: str, text: str, now: datetime) -> NewDelivery:
     """To the schedule's channel, else to whoever runs Midwatch."""
-    if named.channel:
-        return notice.to_channel(named.channel, key, {"text": text}, now)
-    return NewDelivery(
-        incident_id=None,
-        kind=DeliveryKind.OPS,
-        method=Method.CHANNEL,
-        idem_key=key,
-        due_at=now,
-        address=OPS_CHANNEL,
-        body={"text": text},
-    )
+    return notice.to_channel(named.channel or OPS_CHANNEL, key, {"text": text}, now)
 
 
 def _text(named: NamedSchedule, new: Sequence[Finding]) -> str:

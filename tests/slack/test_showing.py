@@ -395,11 +395,14 @@ async def _topic_without_channel(tx: Any) -> None:
 
 
 async def test_slack_is_asked_who_left(desk: Desk) -> None:
-    """Deactivated there, unknown there, and nobody known when Slack does not answer."""
+    """Once an hour for each; nobody is known when Slack does not answer, and it is not asked on."""
     directory = await desk.roster.directory()
     ids = {person.name: person.id for person in directory.people.values()}
     people = [ids["ana"], ids["ben"], ids["cho"]]
     desk.sandbox.state.users["U0BEN"].deleted = True
     assert await desk.slack.showing.who_left(directory, people) == SlackSays({ids["ben"]}, frozenset())
     desk.breaks("outage")
+    assert await desk.slack.showing.who_left(directory, people) == SlackSays({ids["ben"]}, frozenset())
+    desk.clock.move(hours=1)
     assert await desk.slack.showing.who_left(directory, people) == SlackSays(frozenset(), frozenset(people))
+    assert calls(desk, "users.info") == 4

@@ -173,6 +173,8 @@ def test_people_who_cannot_be_paged_are_named_with_their_first_shift() -> None:
     assert only.key == "unreachable:2"
     assert only.text == "ben has no verified contact method and is on call, first from Mon 09 Mar 09:00 on."
     assert [one.key for one in found(named, people=(ANA,))] == ["deactivated:2"]
+    (now,) = found(named, people=(person(1, "ana", active=False), BEN))
+    assert now.text == "ana was deactivated and is on call, now."
 
 
 def test_what_slack_does_not_say_is_not_gone() -> None:
