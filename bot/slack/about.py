@@ -24,7 +24,7 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
     "who": (
         "`/oncall` or `/oncall who` – who is on call on every schedule, until when, and who is next",
         "`/oncall who payments` – one schedule · `/oncall who @ana` – one person",
-        "`/oncall who payments at fri 18:00` – at another time · `/oncall who payments next 5` – what follows",
+        "`/oncall who payments at fri 18:00` – another time · `/oncall who payments next 5` – what follows",
     ),
     "shifts": (
         "`/oncall shifts` – when you are on call · `/oncall shifts @ana`",
