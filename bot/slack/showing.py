@@ -52,6 +52,23 @@ class Seen:
     again: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Which schedules were last written into the topic of which channel."""
+
+    channel: str = ""
+    names: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, text: str | None) -> Written:
+        channel, *names = (text or "").split("\n")
+        return cls(channel, frozenset(names))
+
+    @property
+    def text(self) -> str:
+        return "\n".join([self.channel, *sorted(self.names)])
+
+
 class Showing:
     def __init__(self, client: SlackClient, database: Database, clock: Clock, roster: Roster) -> None:
         self._client = client
@@ -66,14 +83,11 @@ class Showing:
         """Show what is so now; due again at the next change, and in five minutes to see that it stands."""
         directory = await self._roster.directory()
         named = directory.schedules.get(timer.subject_id)
-        if named is None:
-            return None
-        due = [
-            await self._own(directory, named, What.USER_GROUP, now) if named.user_group else None,
-            await self._own(directory, named, What.TOPIC, now)
-            if named.topic
-            else await self._take_out(named, now),
-        ]
+        due = [await self._take_out(directory, timer.subject_id, now)]
+        if named is not None and named.user_group:
+            due.append(await self._own(directory, named, What.USER_GROUP, now))
+        if named is not None and named.topic:
+            due.append(await self._own(directory, named, What.TOPIC, now))
         return min((at for at in due if at is not None), default=None)
 
     async def _own(
@@ -119,13 +133,14 @@ class Showing:
         if channel is None:
             return Seen(None, "The topic cannot show who is on call: the schedule has no channel.")
         wanted = parts(directory, shared, now)
+        written = await self._written(shared[0].id)
         try:
-            await self._topics.show(channel, wanted)
+            await self._topics.show(channel, wanted, over=written.names - wanted.keys())
         except TopicTrouble as trouble:
             return Seen(None, f"The topic of {channel} does not show who is on call: {trouble}.")
         except Exception as error:
             return self._unshown(error, f"The topic of {channel}", now)
-        return Seen(channel)
+        return Seen(Written(channel, frozenset(wanted)).text)
 
     def _unshown(self, error: Exception, what: str, now: datetime) -> Seen:
         """Slack was not there, or said something nobody here knows."""
@@ -135,20 +150,28 @@ class Showing:
             return Seen(again=now + max(trouble.retry_after, AGAIN))
         return Seen(None, f"{what} does not show who is on call: Slack says {trouble.code}.")
 
-    async def _take_out(self, named: NamedSchedule, now: datetime) -> datetime | None:
-        """A schedule that is shown in the topic no more leaves nobody's name there."""
+    async def _written(self, schedule_id: int) -> Written:
         async with self._database.snapshot() as tx:
-            before = await shown.read_shown(tx, ORG, named.id, What.TOPIC)
-        if before.value is None:
+            return Written.read((await shown.read_shown(tx, ORG, schedule_id, What.TOPIC)).value)
+
+    async def _take_out(self, directory: Directory, schedule_id: int, now: datetime) -> datetime | None:
+        """A schedule that is gone, or shown elsewhere or nowhere by now, leaves nobody's name behind."""
+        written, named = await self._written(schedule_id), directory.schedules.get(schedule_id)
+        here = named is not None and named.topic and named.channel == written.channel
+        if not written.channel or here:
             return None
+        others = [one for one in directory.schedules.values() if one.topic and one.channel == written.channel]
+        wanted = parts(directory, others, now)
         try:
-            await self._topics.show(before.value, {}, over=[named.name])
+            await self._topics.show(written.channel, wanted, over=written.names - wanted.keys())
         except TopicTrouble:
-            log.info("slack.topic_left", schedule=named.name)
+            log.info("slack.topic_left", schedule=schedule_id)
         except Exception as error:
             if trouble_of(error).kind in OVER:
                 return now + AGAIN
-        await self._save(named, What.TOPIC, Shown(), now)
+        await self._database.write(
+            lambda tx: shown.save_shown(tx, ORG, schedule_id, What.TOPIC, Shown(), now), rank=Writer.CARD
+        )
         return None
 
     async def _keep(self, named: NamedSchedule, what: What, seen: Seen, now: datetime) -> None:
@@ -168,11 +191,6 @@ class Showing:
                 await shown.save_shown(tx, ORG, named.id, what, after, now)
 
         await self._database.write(unit, rank=Writer.CARD)
-
-    async def _save(self, named: NamedSchedule, what: What, new: Shown, now: datetime) -> None:
-        await self._database.write(
-            lambda tx: shown.save_shown(tx, ORG, named.id, what, new, now), rank=Writer.CARD
-        )
 
     async def who_left(self, directory: Directory, people: Sequence[int]) -> SlackSays:
         """Who of these was deactivated in Slack; whoever Slack says nothing of is unknown."""

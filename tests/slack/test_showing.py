@@ -14,8 +14,10 @@ from bot.sandbox.content import visible_text
 from engine.config.parse import parse_config
 from engine.coverage import Slack as SlackSays
 from engine.models import ORG, Actor, Timer, TimerKind, Via
-from engine.schema import deliveries, shown
+from engine.schema import deliveries, schedules, shown
 from engine.schema import timers as timer_rows
+from engine.store.directory import bump
+from engine.store.schedules import delete_schedule
 from tests.fakes import START
 from tests.slack.conftest import Desk
 
@@ -329,6 +331,37 @@ async def test_a_schedule_that_is_shown_no_more_leaves_no_name_behind(desk: Desk
         assert [(row.value, row.trouble) for row in await tx.execute(sa.select(shown))] == [(None, None)]
 
 
+async def test_one_of_two_that_is_shown_no_more_is_taken_out_and_the_other_stays(desk: Desk) -> None:
+    """Whichever of them it is that does the work for both."""
+    await shows(desk, IN_TOPIC, IN_TOPIC)
+    await show(desk)
+    await shows(desk, IN_TOPIC)
+    await show(desk)
+    assert topic(desk) == "📟 payments-primary: ana |"
+    await shows(desk, IN_TOPIC, IN_TOPIC)
+    await show(desk)
+    await shows(desk, "", IN_TOPIC)
+    await show(desk)
+    assert topic(desk) == "📟 payments-secondary: ben |"
+
+
+async def test_a_schedule_that_is_deleted_or_moves_leaves_no_name_behind(desk: Desk) -> None:
+    """Its timer takes it out of where it stood last."""
+    desk.sandbox.state.channels["C0PAYMENTS"].topic = "Freeze until Friday"
+    await shows(desk, IN_TOPIC)
+    await show(desk)
+    await shows(desk, IN_TOPIC.replace("#payments", "#general"))
+    await show(desk)
+    general = desk.sandbox.state.channels["C0GENERAL"]
+    assert (topic(desk), general.topic) == ("Freeze until Friday", "📟 payments-primary: ana |")
+    (one,) = [i for i, named in (await desk.roster.directory()).schedules.items() if named.topic]
+    await desk.database.write(lambda tx: delete_schedule(tx, ORG, one, "cho", START))
+    await desk.database.write(lambda tx: bump(tx, ORG))
+    now = desk.clock.now()
+    again = await desk.slack.showing.show(Timer(1, ORG, TimerKind.SHOWN.value, one, now, 0, 0, 1, 0), now)
+    assert (again, general.topic) == (None, "")
+
+
 async def test_a_topic_without_room_is_shortened_then_left(desk: Desk) -> None:
     """Slack allows 250 characters; what people wrote is not cut."""
     channel = desk.sandbox.state.channels["C0PAYMENTS"]
@@ -384,9 +417,6 @@ async def test_a_topic_without_a_channel_is_said_to_whoever_runs_midwatch(desk: 
 
 
 async def _topic_without_channel(tx: Any) -> None:
-    from engine.schema import schedules
-    from engine.store.directory import bump
-
     await tx.execute(sa.update(schedules).where(schedules.c.name == "payments-primary").values(topic=True))
     await bump(tx, ORG)
 
