@@ -12,11 +12,13 @@ import pytest
 import sqlalchemy as sa
 from aiohttp import web
 
+import bot
 from bot.sandbox.content import visible_text
 from bot.sandbox.server import SandboxServer
 from bot.slack import calendars, places
 from bot.slack.calendars import Follow, Link, Wish
 from bot.slack.connection import Rhythm
+from engine.config.parse import parse_config
 from engine.db import Database, Tx
 from engine.errors import BadCommand, NotFound
 from engine.models import ORG
@@ -248,6 +250,20 @@ async def test_a_group_and_a_topic_by_command(office: Desk) -> None:
     assert "is no user group" in await office.types(
         "ben", "/oncall schedule group payments-primary Payments!"
     )
+
+
+async def test_a_topic_by_command(office: Desk) -> None:
+    """On and off in the schedule's channel; not by somebody who is not on it."""
+    demo = (Path(bot.__file__).parent / "demo.yaml").read_text()
+    name = "- name: payments-secondary\n"
+    await office.setup.apply(parse_config(demo.replace(name, f'{name}  channel: "#payments"\n')))
+    answer = await office.types("ben", "/oncall schedule topic payments-secondary on")
+    assert "The topic of #payments says who is on call" in answer
+    assert await named(office, "payments-secondary") == (None, True)
+    assert "you are neither" in await office.types("ana", "/oncall schedule topic payments-secondary off")
+    assert "Say on or off" in await office.types("ben", "/oncall schedule topic payments-secondary maybe")
+    assert "is taken out" in await office.types("ben", "/oncall schedule topic payments-secondary off")
+    assert await named(office, "payments-secondary") == (None, False)
 
 
 async def test_who_is_not_on_the_schedule_may_not_change_where_it_is_shown(office: Desk) -> None:
