@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from engine.backoff import MOST_ATTEMPTS
 from engine.db import Tx
 from engine.directory import ContactMethod, Person
 from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method, Rank
@@ -69,9 +70,10 @@ async def tell(tx: Tx, org_id: int, new: Sequence[NewDelivery | None], now: date
 
 
 async def try_again(tx: Tx, org_id: int, keys: Sequence[str], now: datetime) -> bool:
-    """Send those of these that died once more; False if none did."""
+    """Send those of these once more that died in an outage; False if none did. What was refused stays."""
     found = await notices.by_keys(tx, org_id, sorted(keys))
-    dead = [one.id for one in found if one.status is DeliveryStatus.DEAD]
+    tried = [one for one in found if one.attempts >= MOST_ATTEMPTS]
+    dead = [one.id for one in tried if one.status is DeliveryStatus.DEAD]
     # Why first: where no incident is locked, timers come before deliveries.
     await timers.arm(tx, org_id, deliver_armings([(one, now) for one in dead], Rank.NOTICE))
     await notices.revive(tx, dead)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from bot.app import App
 from engine.errors import Refused
-from engine.models import ORG, LaneName, Method, Page, Retry, Throttled, TimerKind, Via
+from engine.models import ORG, LaneName, Method, Page, Rejected, Retry, Throttled, TimerKind, Via
 from engine.pager.handoff import HandoffAnswer, Handoffs
 from engine.pager.reminders import Choices
 from engine.pager.shift_plan import Reminder
@@ -387,6 +387,21 @@ async def test_a_handoff_that_nobody_could_read_is_told_again(pager: Pager) -> N
     pager.expect_silence()
     await accept(pager, post, "bob")
     assert pager.expect_message("channel", "#payments").body["replaces"] == post.id
+
+
+async def test_a_channel_that_is_not_there_is_tried_once(pager: Pager) -> None:
+    """What can never be delivered is an alarm, and no post each quarter of an hour."""
+    await to(pager, MONDAY - timedelta(seconds=1))
+    pager._collect().clear()
+    pager.transports[Method.SLACK].always = Rejected("Slack: channel_not_found")
+    await pager.advance(hours=3)
+    async with pager.app.database.snapshot() as tx:
+        of_handoffs = deliveries.c.idem_key.like("handoff:%")
+        keys = list(await tx.scalars(sa.select(deliveries.c.idem_key).where(of_handoffs)))
+        tried = list(await tx.scalars(sa.select(deliveries.c.attempts).where(of_handoffs)))
+    assert sorted(keys) == ["handoff:1", "handoff:1:unaccepted"]
+    assert tried == [1, 1]
+    pager.silence_ops()
 
 
 async def test_a_page_goes_before_every_notice(pager: Pager) -> None:
