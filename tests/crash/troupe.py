@@ -20,11 +20,18 @@ from tests.crash.story import Story, night
 from tests.crash.world import World
 from tests.fakes import FakeClock
 
-# What PostgreSQL does by itself ten seconds after a process has come to a stand in its transaction.
+# What PostgreSQL does by itself ten seconds after a process has come to a stand in its transaction, and as
+# soon as it reads that one is dead: on a busy machine that is later than the next one begins.
 END_WHAT_STANDS: str = """
 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 WHERE datname = current_database() AND state LIKE 'idle in transaction%' AND pid <> pg_backend_pid()
 """
+
+
+async def end_what_stands(other: Database) -> None:
+    if not other.is_sqlite:
+        async with other.writer_engine.begin() as tx:
+            await tx.execute(sa.text(END_WHAT_STANDS))
 
 
 @dataclass(slots=True)
@@ -33,12 +40,14 @@ class Mortal:
 
     family: Family
     child: Child
+    other: Database
 
     async def do(self, order: str) -> int:
         return await self.child.do(order)
 
     async def restart(self) -> None:
         at = self.child.at
+        await end_what_stands(self.other)
         self.child = await self.family.new()
         await self.child.begin(Fault())
         self.child.at = at
@@ -58,7 +67,7 @@ class Troupe:
         world = await self._world(fault)
         one = self._one or await self.family.new()
         await one.begin(fault)
-        mortal = Mortal(self.family, one)
+        mortal = Mortal(self.family, one, self.other)
         world.process = mortal
         await story(world)
         self._one = mortal.child
@@ -75,16 +84,14 @@ class Troupe:
 
         async def stopped(one: Child) -> None:
             await one.is_stopped()
-            if not self.other.is_sqlite:
-                async with self.other.writer_engine.begin() as tx:
-                    await tx.execute(sa.text(END_WHAT_STANDS))
+            await end_what_stands(self.other)
             await world.excuse(taken_only=False)
             world.clock.move_to(world.clock.now() + STALL)
             await two.do("work")
             one.go_on()
 
         self._one.stopped = stopped
-        mortal = Mortal(self.family, self._one)
+        mortal = Mortal(self.family, self._one, self.other)
         world.process = mortal
         await story(world)
         return Run(self._one.at, await world.violations(), [], world)
