@@ -52,8 +52,8 @@ class Shifts:
         new = Mark(found.told.people, found.told.until)
         await timers.arm(tx, ORG, [_arming(schedule_id, found.again_at)])
         await store.set_mark(tx, ORG, schedule_id, new)
-        if mark is not None and found.handing is not None:
-            found = await _without_overrides(tx, schedule_id, found, mark, now)
+        if mark is not None and found.reminders:
+            found = await _without_overrides(tx, schedule_id, found, mark)
         await self._tell(tx, directory, named, found, now)
 
     async def _tell(
@@ -66,12 +66,11 @@ class Shifts:
             log.info("shift.changed", schedule=named.name, came=len(found.handing.came))
 
 
-async def _without_overrides(tx: Tx, schedule_id: int, found: Plan, mark: Mark, now: datetime) -> Plan:
-    """Whoever set an override that is on already, or took it back, has told those whom it concerns."""
-    if not await store.overridden_since(tx, ORG, schedule_id, mark.told_until, now):
-        return found
-    ahead = tuple(due for due in found.reminders if due.kind not in {Reminder.START, Reminder.END})
-    return replace(found, reminders=ahead)
+async def _without_overrides(tx: Tx, schedule_id: int, found: Plan, mark: Mark) -> Plan:
+    """Whoever set an override since the last look, or took it back, has told those whom it concerns."""
+    changed = await store.overrides_since(tx, ORG, schedule_id, mark.told_until)
+    left = tuple(due for due in found.reminders if not any(one.tells(due.person, due.at) for one in changed))
+    return replace(found, reminders=left)
 
 
 async def _gone(tx: Tx, schedule_id: int, now: datetime) -> None:

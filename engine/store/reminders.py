@@ -13,8 +13,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from engine.db import Tx, upsert
-from engine.models import TimerKind
-from engine.schema import overrides, reminders_off, schedules, shift_marks, timers
+from engine.schedule import OverrideKind
+from engine.schema import overrides, reminders_off, schedules, shift_marks
 
 
 async def off(tx: Tx, org_id: int) -> Mapping[int, frozenset[str]]:
@@ -84,16 +84,29 @@ async def forget_mark(tx: Tx, org_id: int, schedule_id: int) -> None:
     )
 
 
-async def overridden_since(tx: Tx, org_id: int, schedule_id: int, since: datetime, now: datetime) -> bool:
-    """Was an override that is on by now set after `since`, or taken back?"""
-    changed = sa.or_(overrides.c.created_at > since, overrides.c.cancelled_at > since)
-    row = await tx.scalar(
-        sa.select(overrides.c.id)
+@dataclass(frozen=True, slots=True)
+class Overridden:
+    """An override that was set or taken back; one that only adds a person concerns no other."""
+
+    start_at: datetime
+    end_at: datetime
+    only: int | None
+
+    def tells(self, person_id: int, at: datetime) -> bool:
+        """Does it say already who is on call from `at` on, to this person?"""
+        return self.start_at <= at <= self.end_at and self.only in {None, person_id}
+
+
+async def overrides_since(tx: Tx, org_id: int, schedule_id: int, since: datetime) -> list[Overridden]:
+    """What was set after `since`, or taken back, and was not over by then."""
+    rows = await tx.execute(
+        sa.select(overrides.c.kind, overrides.c.person_id, overrides.c.start_at, overrides.c.end_at)
         .where(overrides.c.org_id == org_id, overrides.c.schedule_id == schedule_id)
-        .where(overrides.c.end_at > since, overrides.c.start_at <= now, changed)
-        .limit(1)
+        .where(overrides.c.end_at > since)
+        .where(sa.or_(overrides.c.created_at > since, overrides.c.cancelled_at > since))
     )
-    return row is not None
+    adds = OverrideKind.ADD.value
+    return [Overridden(row.start_at, row.end_at, row.person_id if row.kind == adds else None) for row in rows]
 
 
 async def is_deleted(tx: Tx, org_id: int, schedule_id: int) -> bool:
@@ -104,13 +117,3 @@ async def is_deleted(tx: Tx, org_id: int, schedule_id: int) -> bool:
         )
     )
     return row is None
-
-
-async def armed(tx: Tx, org_id: int) -> Mapping[int, datetime]:
-    """By schedule: when its shifts are looked at next."""
-    rows = await tx.execute(
-        sa.select(timers.c.subject_id, timers.c.due_at).where(
-            timers.c.org_id == org_id, timers.c.kind == TimerKind.SHIFT.value
-        )
-    )
-    return {row.subject_id: row.due_at for row in rows}

@@ -87,11 +87,18 @@ async def accept(pager: Pager, page: Page, by: str) -> HandoffAnswer:
     return answer
 
 
-async def carol_stands_in(pager: Pager, lasting: timedelta) -> None:
-    carol, now = await pager.person("carol"), pager.clock.now()
+async def carol_stands_in(
+    pager: Pager, lasting: timedelta, start: datetime | None = None, kind: str = "replace_all"
+) -> None:
+    carol, start = await pager.person("carol"), start or pager.clock.now()
     assert carol.person_id is not None
     await pager.app.roster.override(
-        schedule_id=None, person_id=carol.person_id, start_at=now, end_at=now + lasting, actor=carol
+        schedule_id=None,
+        person_id=carol.person_id,
+        start_at=start,
+        end_at=start + lasting,
+        actor=carol,
+        kind=kind,
     )
     await pager.app.worker.run_due()
     pager._collect().clear()  # what an override itself tells
@@ -251,6 +258,35 @@ async def test_an_override_hands_over_and_back(pager: Pager) -> None:
     pager.expect_page("carol", kind="notice")
     await accept(pager, pager.expect_message("channel", "#payments"), "alice")
     pager.expect_message("channel", "#payments")
+
+
+async def test_an_override_set_shortly_before_tells_its_person_once(pager: Pager) -> None:
+    """Whoever was told just now that they come on in half an hour is not told the same by a reminder."""
+    await pager.advance(hours=3)
+    soon = pager.clock.now() + timedelta(minutes=30)
+    await carol_stands_in(pager, timedelta(hours=2), soon)
+    await rounds(pager)
+    pager.expect_silence()
+    await to(pager, soon)
+    assert "You are on call on primary now" in pager.expect_page("carol", kind="notice").text
+    pager.expect_page("alice", kind="notice")
+    await accept(pager, pager.expect_message("channel", "#payments"), "carol")
+    pager.expect_message("channel", "#payments")
+
+
+async def test_an_added_person_hears_once_that_it_is_taken_back(pager: Pager) -> None:
+    """The cancelled override has told them; that their shift is over is the same."""
+    await carol_stands_in(pager, timedelta(hours=9), kind="add")
+    await rounds(pager)
+    await accept(pager, pager.expect_message("channel", "#payments"), "carol")
+    pager.expect_message("channel", "#payments")
+    carol, (override,) = await pager.person("carol"), await pager.app.roster.overrides()
+    await pager.app.roster.cancel_override(override.id, carol)
+    await pager.app.worker.run_due()
+    assert "was cancelled" in pager.expect_page("carol", kind="notice").text
+    pager._collect().clear()  # the line in the channel
+    await rounds(pager)
+    pager.expect_silence()
 
 
 async def test_an_edit_is_told_like_any_change(pager: Pager) -> None:
