@@ -54,13 +54,14 @@ def names(people: Sequence[Person]) -> str:
     return " and ".join(f"*{escape.line(person.name, 60)}*" for person in people) or "*nobody*"
 
 
-def on_call(rows: Sequence[OnCallNow]) -> Message:
+def on_call(rows: Sequence[OnCallNow], at: datetime | None = None) -> Message:
+    """Who is on call now, or at the moment that was asked for, which is said as it was understood."""
     if not rows:
         return note(
             "No schedule is configured yet. `/oncall me` makes you a person who can be on one, and "
             "`/oncall schedule new` makes one; or write it into `midwatch.yaml` and run `midwatch apply`."
         )
-    lines = [_row(row) for row in rows]
+    lines = [*_moment(at), *(_row(row) for row in rows)]
     if len(rows) == 1:
         lines.append(f"Why: {escape.line(rows[0].reason, 300)}")
     return paragraphs(lines, footer="`/override @user 2h` puts somebody else on call")
@@ -77,12 +78,18 @@ def _row(row: OnCallNow) -> str:
     return " · ".join(parts)
 
 
-def on_call_of(person: Person, rows: Sequence[OnCallNow]) -> Message:
+def on_call_of(person: Person, rows: Sequence[OnCallNow], at: datetime | None = None) -> Message:
     """The schedules on which one person is on call now or next."""
     lines = [_row(row) for row in rows if person in row.people or person in row.next_people]
     if lines:
-        return paragraphs(lines)
-    return note(f"*{escape.line(person.name, 60)}* is neither on call now nor next on any schedule.")
+        return paragraphs([*_moment(at), *lines])
+    when = "now" if at is None else "then"
+    said = f"*{escape.line(person.name, 60)}* is neither on call {when} nor next on any schedule."
+    return note(" ".join([*_moment(at), said]))
+
+
+def _moment(at: datetime | None) -> list[str]:
+    return [] if at is None else [f"At {escape.date(at)}:"]
 
 
 def done(results: Sequence[Answer | str]) -> Message:

@@ -37,7 +37,7 @@ class WhoCommand:
             found = await self._following(command, ids, command.following)
             return shift_answers.following(found, command.following) if found else answers.on_call([])
         rows = [row for row in await self._roster.who(command.at) if ids is None or row.schedule_id in ids]
-        message = answers.on_call(rows) if rows or command.at is None else _nothing_then()
+        message = answers.on_call(rows, command.at) if rows or command.at is None else _nothing_then()
         return self._with_skipped(message, rows, directory, command.at or self._clock.now())
 
     async def shifts(self, command: Shifts, asker: Asker) -> Message:
@@ -60,7 +60,7 @@ class WhoCommand:
 
     async def _of_person(self, command: Who, person: Person) -> Message:
         if command.following is None:
-            return answers.on_call_of(person, await self._roster.who(command.at))
+            return answers.on_call_of(person, await self._roster.who(command.at), command.at)
         start = command.at or self._clock.now()
         end = start + _HORIZONS[-1]
         found = await self._roster.shifts(start, end)

@@ -84,6 +84,15 @@ async def test_at_another_time(online: Desk, text: str, person: str) -> None:
     assert f"*payments-primary*: *{person}*" in await online.types("dee", text)
 
 
+async def test_the_moment_is_said_as_it_was_understood(online: Desk) -> None:
+    """The answer begins with it, of a schedule and of a person; an answer about now does not."""
+    await online.types("dee", "/oncall me")
+    for asked in ("payments-primary", "@ben", "@dee"):
+        answer = await online.types("dee", f"/oncall who {asked} at 2026-03-10 18:00")
+        assert answer.startswith("At <!date^1773165600^"), answer
+        assert not (await online.types("dee", f"/oncall who {asked}")).startswith("At ")
+
+
 async def test_before_there_was_a_schedule(online: Desk) -> None:
     """The past is answered from what was in force then."""
     assert "There was no schedule at that time" in await online.types(
