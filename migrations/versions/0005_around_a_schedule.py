@@ -176,10 +176,14 @@ def upgrade() -> None:
         batch_op.add_column(sa.Column('channel', sa.Text(), nullable=True))
         batch_op.add_column(sa.Column('user_group', sa.Text(), nullable=True))
         batch_op.add_column(sa.Column('topic', sa.Boolean(), server_default=sa.false(), nullable=False))
+    with op.batch_alter_table('overrides', schema=None) as batch_op:
+        batch_op.create_index('ix_overrides_end', ['org_id', 'end_at'], unique=False)
     op.execute("UPDATE schema_mark SET revision = '0005'")
 
 
 def downgrade() -> None:
+    with op.batch_alter_table('overrides', schema=None) as batch_op:
+        batch_op.drop_index('ix_overrides_end')
     with op.batch_alter_table('schedules', schema=None) as batch_op:
         batch_op.drop_column('topic')
         batch_op.drop_column('user_group')
