@@ -14,7 +14,6 @@ from bot.slack.answers import paragraphs
 from bot.slack.identity import Asker, Identity
 from bot.slack.message import Message, note
 from bot.slack.typed import folded, plainly, tidy
-from engine.directory import Directory, NamedSchedule
 from engine.errors import BadCommand, Refused
 from engine.models import Via
 from engine.pager.calendars import Calendars, Subject
@@ -125,7 +124,7 @@ class CalendarCommand:
         person = await self._identity.person(asker)
         subject, whose = Subject(person_id=person.id), "your shifts"
         if command.schedule is not None:
-            named = _schedule(command.schedule, await self._roster.directory())
+            named = names.schedule(command.schedule, await self._roster.directory())
             subject, whose = Subject(schedule_id=named.id), f"*{escape.line(named.name, 80)}*"
         if command.wish is Wish.REVOKE:
             revoked = await self._calendars.revoke(subject, person.id)
@@ -139,7 +138,7 @@ class CalendarCommand:
 
     async def _follow(self, command: Follow, asker: Asker) -> Message:
         person = await self._identity.person(asker)
-        named = _schedule(command.schedule, await self._roster.directory())
+        named = names.schedule(command.schedule, await self._roster.directory())
         name = f"*{escape.line(named.name, 80)}*"
         if command.url is None:
             return _state(name, (await self._imports.followed()).get(named.id))
@@ -153,13 +152,6 @@ class CalendarCommand:
             return note(_unfollowed(name) if ended else f"{name} follows no calendar.")
         _refuse_in_public(asker)
         return _followed(name, await self._imports.follow(named.id, command.url))
-
-
-def _schedule(name: str, directory: Directory) -> NamedSchedule:
-    for named in directory.schedules.values():
-        if named.name.casefold() == name.casefold():
-            return named
-    raise names.no_such("schedule", name, [named.name for named in directory.schedules.values()])
 
 
 def _refuse_in_public(asker: Asker) -> None:

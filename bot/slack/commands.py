@@ -18,6 +18,7 @@ from bot.slack.health import SlackHealth
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message
 from bot.slack.names import no_such
+from bot.slack.nouns import Noun
 from bot.slack.overrides import OverrideCommand
 from bot.slack.who import WhoCommand
 from engine.clock import Clock
@@ -52,10 +53,6 @@ class Engine:
     views: Views
     maintenance: Maintenance
     silent: Callable[[], timedelta | None]  # for how long no worker has ticked, if that is too long
-
-
-# What is behind a verb that somebody else reads: the words as typed, and who asks.
-Noun = Callable[[str, Asker], Awaitable[Message | None]]
 
 
 class Commands:

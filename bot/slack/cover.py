@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from bot.slack import escape, words
+from bot.slack import escape, names, words
 from bot.slack.answers import paragraphs
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message, note
-from bot.slack.names import no_such
 from bot.slack.times import Span, read_interval
 from bot.slack.typed import folded
 from engine.clock import Clock
@@ -147,13 +146,7 @@ class CoverCommand:
         return _said(await self._cover.accept(command.number, part, actor))
 
     async def _schedule_id(self, name: str | None) -> int | None:
-        if name is None:
-            return None
-        known = (await self._roster.directory()).schedules.values()
-        for one in known:
-            if one.name.casefold() == name.casefold():
-                return one.id
-        raise no_such("schedule", name, [one.name for one in known])
+        return None if name is None else names.schedule(name, await self._roster.directory()).id
 
     async def click(self, body: Mapping[str, Any], asker: Asker) -> Message:
         """A button under a question. What it did takes the question's place."""
@@ -186,10 +179,10 @@ def _said(answer: CoverAnswer) -> Message:
 
 def asked(done: Asked, guessed: Sequence[str] = ()) -> Message:
     whole, schedule = done.request.whole, escape.line(done.schedule, 80)
-    names = [f"*{escape.line(one.name, 60)}*" for one in done.people]
-    in_turn = done.gap and len(names) > 1
-    order = ", then ".join(names[:10]) if in_turn else ", ".join(names[:10])
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    people = [f"*{escape.line(one.name, 60)}*" for one in done.people]
+    in_turn = done.gap and len(people) > 1
+    order = ", then ".join(people[:10]) if in_turn else ", ".join(people[:10])
+    more = f" and {len(people) - 10} more" if len(people) > 10 else ""
     pause = f", {words.duration(done.gap)} apart, the least loaded first" if in_turn else ""
     lines = [
         f"🙏 Asking for cover on *{schedule}* {escape.date(whole.start)} to {escape.date(whole.end)} "

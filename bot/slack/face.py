@@ -18,7 +18,7 @@ from bot.slack.answering import Answering
 from bot.slack.calendars import CalendarCommand
 from bot.slack.cards import Cards
 from bot.slack.client import SlackClient
-from bot.slack.commands import Commands, Engine, Noun
+from bot.slack.commands import Commands, Engine
 from bot.slack.connection import Connection, Rhythm
 from bot.slack.cover import NOUN as COVER
 from bot.slack.cover import CoverCommand
@@ -33,7 +33,7 @@ from bot.slack.modals.opening import Form, Modals
 from bot.slack.modals.override import OverrideModal
 from bot.slack.modals.schedule import ScheduleForm
 from bot.slack.modals.schedule_delete import ScheduleDeleteForm
-from bot.slack.nouns import by_word, nothing_else
+from bot.slack.nouns import Noun, by_word, nothing_else
 from bot.slack.override_answers import NOUN as OVERRIDE
 from bot.slack.overrides import OverrideCommand
 from bot.slack.places import PlaceCommand

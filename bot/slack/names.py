@@ -42,6 +42,15 @@ def service(name: str, directory: Directory) -> Service:
     raise no_such("service", name, [one.name for one in services])
 
 
+def schedule(name: str, directory: Directory) -> NamedSchedule:
+    """The schedule of this name, in any case."""
+    known = directory.schedules.values()
+    for one in known:
+        if one.name.casefold() == name.casefold():
+            return one
+    raise no_such("schedule", name, [one.name for one in known])
+
+
 def schedules(name: str, directory: Directory) -> list[NamedSchedule]:
     """Those of this name; else those whose name begins with it; else those that a policy or a service of
     this name pages, in the order of its levels."""

@@ -9,12 +9,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from bot.slack import escape
+from bot.slack import escape, names
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message, note
-from bot.slack.names import no_such
 from bot.slack.typed import folded, plainly, tidy
-from engine.directory import Directory, NamedSchedule
 from engine.errors import BadCommand
 from engine.pager.places import Places
 from engine.pager.roster import Roster
@@ -76,7 +74,7 @@ class PlaceCommand:
     async def run(self, typed: str, asker: Asker) -> Message | None:
         command = parse(typed)
         person = await self._identity.person(asker)
-        named = _schedule(command.schedule, await self._roster.directory())
+        named = names.schedule(command.schedule, await self._roster.directory())
         actor, name = actor_of(person, asker), f"*{escape.line(named.name, 80)}*"
         if isinstance(command, InGroup):
             await self._places.group(named.id, command.group, actor)
@@ -92,10 +90,3 @@ class PlaceCommand:
         if command.on:
             return note(f"✅ The topic of {where} says who is on call on {name}; the rest of it is yours.")
         return note(f"✅ {name} is taken out of the topic of {where}." if where else f"✅ {name}: no topic.")
-
-
-def _schedule(name: str, directory: Directory) -> NamedSchedule:
-    for named in directory.schedules.values():
-        if named.name.casefold() == name.casefold():
-            return named
-    raise no_such("schedule", name, [named.name for named in directory.schedules.values()])

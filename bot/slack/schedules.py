@@ -15,7 +15,7 @@ import structlog
 
 from bot.picture.draw import draw
 from bot.picture.png import rendered
-from bot.slack import escape, schedule_text
+from bot.slack import escape, names, schedule_text
 from bot.slack.client import SlackClient
 from bot.slack.errors import Kind, trouble_of
 from bot.slack.identity import Asker, Identity, actor_of
@@ -23,7 +23,6 @@ from bot.slack.message import Message
 from bot.slack.modals.opening import Modals
 from bot.slack.modals.schedule import ScheduleForm
 from bot.slack.modals.schedule_delete import ScheduleDeleteForm
-from bot.slack.names import no_such
 from bot.slack.typed import folded, plainly, tidy
 from bot.slack.uploads import NotTaken, upload
 from engine.clock import Clock
@@ -163,10 +162,7 @@ def _meant(command: ScheduleDeed, directory: Directory) -> NamedSchedule:
             return found[0]
         listed = ", ".join(escape.code(one.name, 60) for one in found[:20])
         raise BadCommand(f"Say which schedule: `/oncall schedule {command.verb} NAME`. There are: {listed}.")
-    for named in found:
-        if named.name.casefold() == command.name.casefold():
-            return named
-    raise no_such("schedule", command.name, [one.name for one in found])
+    return names.schedule(command.name, directory)
 
 
 def _why(error: Exception) -> str:
