@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 
 from bot.slack.escape import code
 from bot.slack.typed import folded, plainly, tidy
-from bot.slack.when import LONGEST, Span, read, read_at, render
+from bot.slack.when import Span, read, read_at
 from bot.slack.when_parts import BadTime
 from engine.errors import BadCommand
 
-__all__ = ["FORMS", "LONGEST", "Span", "read_interval", "read_moment", "read_span", "render"]
+__all__ = ["FORMS", "Span", "read_interval", "read_moment", "read_span"]
 
 FORMS: Final = "`2h`, `1h30m`, `until 18:00`, `tomorrow 9am to 5pm`, `fri 18:00 - mon 9:00`"
 MOMENTS: Final = "`18:00`, `fri 6pm`, `tomorrow 9am`, `2026-12-24 18:00`, `in 2h`"

@@ -72,11 +72,6 @@ def read_at(words: str, now: datetime, zone: ZoneInfo) -> datetime:
     return _Reader(now, zone, lenient=False).start(take_moment(words))
 
 
-def render(span: Span, zone: ZoneInfo) -> str:
-    """The interval in the grammar's own words, to the minute, with nothing left to guess."""
-    return f"{to_wall(span.start, zone):%Y-%m-%d %H:%M} to {to_wall(span.end, zone):%Y-%m-%d %H:%M}"
-
-
 def _in_order(span: Span, since: datetime) -> Span:
     if span.end <= span.start:
         raise BadCommand("That ends before it begins.")
