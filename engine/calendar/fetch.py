@@ -16,6 +16,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
+from yarl import URL
 
 from engine.errors import BadCalendar, BadInput
 
@@ -23,6 +24,8 @@ WITHIN_S: Final = 15.0  # well within the lease of an errand
 LARGEST: Final = 2 * 1024 * 1024  # as unpacked; a year of hourly shifts is half of it
 REDIRECTS: Final = 5
 MOVED: Final = frozenset({301, 302, 303, 307, 308})
+# Why not all that is global: the rest of IPv6 leads to addresses of IPv4 (64:ff9b::, ::127.0.0.1) or to none.
+_INTERNET: Final = ipaddress.ip_network("2000::/3")
 PRIVATE: Final = "its address is private; MIDWATCH_CALENDAR_PRIVATE=1 allows that"
 
 
@@ -94,8 +97,12 @@ class _PublicOnly(AbstractResolver):
 
 def _is_public(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
-    mapped = getattr(ip, "ipv4_mapped", None)
-    return bool((mapped or ip).is_global) and not ip.is_multicast
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return _is_public(str(ip.ipv4_mapped))
+        if ip not in _INTERNET or ip.sixtofour is not None:
+            return False
+    return ip.is_global and not ip.is_multicast
 
 
 async def _fetch(url: str, etag: str | None, *, allow_private: bool) -> Fetched:
@@ -104,7 +111,7 @@ async def _fetch(url: str, etag: str | None, *, allow_private: bool) -> Fetched:
     async with aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=False) as session:
         for _ in range(REDIRECTS + 1):
             if not allow_private:
-                _refuse_private(urlsplit(url).hostname or "")
+                _refuse_private(URL(url).host or "")  # as it is connected to: 127。0。0。1 is an address
             headers = {"Accept": "text/calendar, */*;q=0.5", "User-Agent": "Midwatch"}
             if etag:
                 headers["If-None-Match"] = etag

@@ -117,8 +117,13 @@ def _check_rules(component: Component, a: datetime) -> None:
         # An hourly rule from long ago is as much work as one of every second.
         start = getattr(component.get("DTSTART"), "dt", None)
         old = frequency == "HOURLY" and isinstance(start, date) and start.year < (a - HOURS_BACK).year
-        if frequency in TOO_OFTEN or old or _many_in_an_hour(rule):
+        if frequency in TOO_OFTEN or old or _many_in_an_hour(rule) or _stands_still(rule):
             raise BadCalendar(f"{_summary(component)!r} repeats too often to be a shift.")
+
+
+def _stands_still(rule: Mapping[str, Any]) -> bool:
+    """Every no days: counting those never ends."""
+    return any(int(step) < 1 for step in rule.get("INTERVAL") or ())
 
 
 def _many_in_an_hour(rule: Mapping[str, Any]) -> bool:

@@ -14,7 +14,8 @@ from typing import Final
 
 import structlog
 
-from engine.calendar import match_events, matcher, read_calendar, spliced
+from engine.calendar import match_events, matcher, spliced
+from engine.calendar.apart import read_apart
 from engine.calendar.fetch import Fetch, Fetched, calendar_url
 from engine.calendar.match import Matched
 from engine.clock import Clock
@@ -159,17 +160,14 @@ def _arming(import_id: int, due_at: datetime) -> Arming:
 async def _read(
     body: bytes, directory: Directory, schedule_id: int, since: datetime, now: datetime
 ) -> Matched:
-    """Who is on call by it. Why in a thread: a large calendar takes seconds."""
+    """Who is on call by it. Why apart: a large calendar takes seconds, and a hostile one for ever."""
     zone = directory.schedules[schedule_id].schedule.zone
     match = matcher(directory.people.values())
     # Why whole days: the end of what is read moves once a day, and not with each fetch.
     until = _whole(now).replace(hour=0, minute=0, second=0) + AHEAD
 
-    def read() -> Matched:
-        reading = read_calendar(body, _whole(since), until, zone)
-        return match_events(reading.events, reading.unread, match)
-
-    return await asyncio.to_thread(read)
+    reading = await read_apart(body, _whole(since), until, zone)
+    return await asyncio.to_thread(match_events, reading.events, reading.unread, match)
 
 
 def _good(known: Import, fetched: Fetched, matched: Matched, now: datetime) -> Import:
