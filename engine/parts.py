@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from engine.schedule.spans import join, without
+
 WORTH_HALVING: Final = timedelta(hours=1)
 GRAIN: Final = timedelta(minutes=15)  # people hand over at a quarter past, not at seven minutes past
 
@@ -33,21 +35,8 @@ class Part:
 
 def rest(whole: Part, taken: Iterable[Part]) -> tuple[Part, ...]:
     """What of `whole` nobody has taken, in order, each stretch as long as can be."""
-    left = [whole]
-    for gone in taken:
-        left = [piece for one in left for piece in _without(one, gone)]
-    return tuple(sorted(left))
-
-
-def _without(one: Part, gone: Part) -> list[Part]:
-    if one.within(gone) is None:
-        return [one]
-    pieces = []
-    if one.start < gone.start:
-        pieces.append(Part(one.start, gone.start))
-    if gone.end < one.end:
-        pieces.append(Part(gone.end, one.end))
-    return pieces
+    gone = join((one.start, one.end) for one in taken)
+    return tuple(Part(start, end) for start, end in without([(whole.start, whole.end)], gone))
 
 
 def halves(part: Part) -> tuple[Part, Part] | None:

@@ -48,7 +48,6 @@ class Abreast:
         shown = {
             one for one in _shown_anew(seen, directory) if _is_shown(directory, one) or _is_shown(seen, one)
         }
-
         told = _told_anew(seen, directory)
 
         async def unit(tx: Tx) -> int:

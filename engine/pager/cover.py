@@ -20,7 +20,7 @@ from engine.errors import BadInput, NotFound, Refused
 from engine.models import ORG, Actor, Rank, Timer, TimerKind
 from engine.pager import cover_rules as rules
 from engine.pager import cover_words as words
-from engine.pager import notice
+from engine.pager import notice, override_rules
 from engine.pager.cover_rules import Wish
 from engine.pager.cover_words import Story
 from engine.pager.load import LOOK, least_loaded_first, load
@@ -127,17 +127,10 @@ class Cover:
     async def _place(
         self, tx: Tx, story: Story, person: Person, part: Part, actor: Actor, now: datetime
     ) -> None:
-        placed = await self._roster.place(
-            tx,
-            now,
-            schedule_id=story.named.id,
-            person_id=person.id,
-            start_at=part.start,
-            end_at=part.end,
-            actor=actor,
-            kind=OverrideKind.COVER.value,
-            covers_id=story.asker.id,
+        cover = override_rules.Asked(
+            story.named.id, person.id, part.start, part.end, actor, OverrideKind.COVER.value, story.asker.id
         )
+        placed = await self._roster.place(tx, cover, now)
         await covers.insert_part(tx, ORG, story.request.id, placed.override.id)
 
     async def _tell_accepted(

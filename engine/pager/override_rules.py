@@ -6,6 +6,7 @@ Pure: never reads the clock or the database.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 from engine.directory import Directory, NamedSchedule, Override, Person, TargetKind
@@ -14,26 +15,29 @@ from engine.models import Actor
 from engine.schedule import OverrideKind, people_at, shifts
 
 
-def wanted(
-    directory: Directory,
-    now: datetime,
-    *,
-    schedule_id: int | None,
-    person_id: int,
-    start_at: datetime,
-    end_at: datetime,
-    actor: Actor,
-    kind: str,
-    covers_id: int | None,
-) -> tuple[NamedSchedule, Override]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An override as it is asked for. Without a schedule it is the one that can be meant."""
+
+    schedule_id: int | None
+    person_id: int
+    start_at: datetime
+    end_at: datetime
+    actor: Actor
+    kind: str = OverrideKind.REPLACE_ALL.value
+    covers_id: int | None = None
+
+
+def wanted(directory: Directory, asked: Asked, now: datetime) -> tuple[NamedSchedule, Override]:
     """The override that is meant, and its schedule; or why it cannot be."""
-    _check_interval(start_at, end_at, now)
-    person = _active(directory, person_id)
-    covered = None if covers_id is None else _active(directory, covers_id)
-    if (covered is None) is (kind == OverrideKind.COVER.value):
+    _check_interval(asked.start_at, asked.end_at, now)
+    person = _active(directory, asked.person_id)
+    covered = None if asked.covers_id is None else _active(directory, asked.covers_id)
+    if (covered is None) is (asked.kind == OverrideKind.COVER.value):
         raise BadInput("A cover names whom it covers, and nothing else does.")
-    named = _meant(directory, schedule_id, actor, now)
-    return named, Override(0, named.id, kind, person.id, covers_id, start_at, end_at, actor.name)
+    named = _meant(directory, asked.schedule_id, asked.actor, now)
+    bounds = (asked.start_at, asked.end_at)
+    return named, Override(0, named.id, asked.kind, person.id, asked.covers_id, *bounds, asked.actor.name)
 
 
 def _check_interval(start_at: datetime, end_at: datetime, now: datetime) -> None:

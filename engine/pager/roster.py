@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -18,7 +18,7 @@ from engine.directory import Directory, NamedSchedule, Override, Person, keeping
 from engine.errors import NotFound
 from engine.models import ORG, Actor
 from engine.pager import notice
-from engine.pager.override_rules import people_of, replaced, wanted
+from engine.pager.override_rules import Asked, people_of, replaced, wanted
 from engine.pager.override_words import cancelled_notices, set_notices
 from engine.schedule import OverrideKind, on_call, people_at, shifts
 from engine.schedule.skipped import Skipped, skipped_windows
@@ -142,29 +142,11 @@ class Roster:
         covers_id: int | None = None,
     ) -> OverrideSet:
         """Put a person on call. Without a schedule it is the one that can be meant, or a question back."""
+        asked = Asked(schedule_id, person_id, start_at, end_at, actor, kind, covers_id)
         now = self._clock.now()
 
-        asked: dict[str, Any] = {
-            "schedule_id": schedule_id,
-            "person_id": person_id,
-            "start_at": start_at,
-            "end_at": end_at,
-            "actor": actor,
-            "kind": kind,
-            "covers_id": covers_id,
-        }
-
         async def unit(tx: Tx) -> OverrideSet:
-            directory = await self._read(tx, now)
-            named, wish = wanted(directory, now, **asked)
-            told = set_notices(directory, named, wish, replaced(directory, named, wish), actor, now)
-            known = await _same(tx, wish, now) is not None
-            if not known:
-                await notice.tell(tx, ORG, told, now)  # before the counter is locked
-            done = await self.place(tx, now, **asked)
-            if not (known or done.new):
-                raise _SetMeanwhile  # so that nobody is told twice
-            return done
+            return await self._set(tx, asked, now)
 
         try:
             done = await self._database.write(unit, rank=Writer.RESPOND)
@@ -173,34 +155,24 @@ class Roster:
         log.info("override.set", override=done.override.id, schedule=done.schedule, via=actor.via)
         return done
 
-    async def place(
-        self,
-        tx: Tx,
-        now: datetime,
-        *,
-        schedule_id: int | None,
-        person_id: int,
-        start_at: datetime,
-        end_at: datetime,
-        actor: Actor,
-        kind: str = OverrideKind.REPLACE_ALL.value,
-        covers_id: int | None = None,
-    ) -> OverrideSet:
+    async def _set(self, tx: Tx, asked: Asked, now: datetime) -> OverrideSet:
+        directory = await self._read(tx, now)
+        named, wish = wanted(directory, asked, now)
+        told = set_notices(directory, named, wish, replaced(directory, named, wish), asked.actor, now)
+        known = await _same(tx, wish, now) is not None
+        if not known:
+            await notice.tell(tx, ORG, told, now)  # before the counter is locked
+        done = await self.place(tx, asked, now)
+        if not (known or done.new):
+            raise _SetMeanwhile  # so that nobody is told twice
+        return done
+
+    async def place(self, tx: Tx, asked: Asked, now: datetime) -> OverrideSet:
         """The same in a transaction of the caller's, who tells people of it, as its last change: counters
         are locked last."""
         await store.lock(tx, ORG)
         directory = await self._read(tx, now)
-        named, wish = wanted(
-            directory,
-            now,
-            schedule_id=schedule_id,
-            person_id=person_id,
-            start_at=start_at,
-            end_at=end_at,
-            actor=actor,
-            kind=kind,
-            covers_id=covers_id,
-        )
+        named, wish = wanted(directory, asked, now)
         # Why looked for: a button may be pressed twice, in the same moment too.
         same = await _same(tx, wish, now)
         if same is not None:
