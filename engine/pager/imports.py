@@ -39,6 +39,7 @@ AGAIN: Final = timedelta(minutes=1)  # after the first failure: most of them are
 BACK: Final = timedelta(days=31)  # of a calendar that is new here
 AHEAD: Final = timedelta(days=400)
 KEPT: Final = timedelta(days=400)  # of what it said
+READERS: Final = 2  # processes at once: a hundred calendars may be due in one moment
 
 
 class Imports:
@@ -57,6 +58,7 @@ class Imports:
         self._roster = roster
         self._vault = vault
         self._fetch = fetch
+        self._readers = asyncio.Semaphore(READERS)
 
     # --- which calendar a schedule follows
 
@@ -68,7 +70,7 @@ class Imports:
             raise NotFound("There is no such schedule here.")
         try:
             fetched = await self._fetch(plain, None)
-            matched = await _read(fetched.body or b"", directory, schedule_id, now - BACK, now)
+            matched = await self._read(fetched.body or b"", directory, schedule_id, now - BACK, now)
         except BadCalendar as error:
             raise BadInput(f"That calendar was not taken: {_plainly(error)}. Nothing was changed.") from None
         encrypted = self._vault.encrypt(plain)
@@ -122,12 +124,24 @@ class Imports:
         try:
             fetched = await self._fetch(self._vault.decrypt(known.url), known.etag)
             body = (known.body or "").encode() if fetched.body is None else fetched.body
-            matched = await _read(body, directory, known.schedule_id, now, now)
+            matched = await self._read(body, directory, known.schedule_id, now, now)
         except MidwatchError as error:  # also a URL that was written with another secret key
             await self._save(_failed(known, _plainly(error), now), known)
             return now + (AGAIN if known.failures == 0 else EVERY)
         await self._save(_good(known, fetched, matched, now), known)
         return now + EVERY
+
+    async def _read(
+        self, body: bytes, directory: Directory, schedule_id: int, since: datetime, now: datetime
+    ) -> Matched:
+        """Who is on call by it. Why apart: a large calendar takes seconds, and a hostile one for ever."""
+        zone = directory.schedules[schedule_id].schedule.zone
+        match = matcher(directory.people.values())
+        # Why whole days: the end of what is read moves once a day, and not with each fetch.
+        until = _whole(now).replace(hour=0, minute=0, second=0) + AHEAD
+        async with self._readers:
+            reading = await read_apart(body, _whole(since), until, zone)
+        return await asyncio.to_thread(match_events, reading.events, reading.unread, match)
 
     async def _save(self, new: Import, known: Import) -> None:
         async def unit(tx: Tx) -> bool:
@@ -155,19 +169,6 @@ class Imports:
 
 def _arming(import_id: int, due_at: datetime) -> Arming:
     return Arming(TimerKind.CALENDAR, import_id, due_at, rank=Rank.NOTICE)
-
-
-async def _read(
-    body: bytes, directory: Directory, schedule_id: int, since: datetime, now: datetime
-) -> Matched:
-    """Who is on call by it. Why apart: a large calendar takes seconds, and a hostile one for ever."""
-    zone = directory.schedules[schedule_id].schedule.zone
-    match = matcher(directory.people.values())
-    # Why whole days: the end of what is read moves once a day, and not with each fetch.
-    until = _whole(now).replace(hour=0, minute=0, second=0) + AHEAD
-
-    reading = await read_apart(body, _whole(since), until, zone)
-    return await asyncio.to_thread(match_events, reading.events, reading.unread, match)
 
 
 def _good(known: Import, fetched: Fetched, matched: Matched, now: datetime) -> Import:

@@ -90,11 +90,16 @@ async def append_schedule(
     tx: Tx, org_id: int, schedule_id: int, definition: Mapping[str, Any], now: datetime, *, by: str = ""
 ) -> None:
     """Store a new version that is in force from `now` on; `by` is whoever made it."""
+    # Why: a clock a little behind the one of who saved last would store what never comes into force.
+    newest = sa.select(sa.func.max(schedule_versions.c.effective_from)).where(
+        schedule_versions.c.org_id == org_id, schedule_versions.c.schedule_id == schedule_id
+    )
+    last = (await tx.execute(newest)).scalar_one_or_none()
     await tx.execute(
         sa.insert(schedule_versions).values(
             org_id=org_id,
             schedule_id=schedule_id,
-            effective_from=now,
+            effective_from=now if last is None else max(now, last),
             definition=definition,
             created_at=now,
             created_by=by,

@@ -261,3 +261,20 @@ async def test_a_draft_is_its_writers_alone_and_grows_old(
     await drafts.begin(ben, "schedule", {})
     with pytest.raises(NotFound, match="too old"):
         await drafts.read(ana, begun.id)
+
+
+async def test_an_edit_by_a_clock_that_is_behind_is_in_force_all_the_same(
+    schedules: Schedules, roster: Roster, clock: FakeClock
+) -> None:
+    """Two workers never have one clock: whoever saves last has said who is on call."""
+    cho = await someone(roster, "cho")
+    one = await schedules.create("search", Wanted(await weekly(roster, "ben")), cho)
+    clock.move(minutes=1)
+    first = await schedules.current(one)
+    await schedules.edit(one, first.version_id, Wanted(await weekly(roster, "ben", "cho")), cho)
+    second = await schedules.current(one)
+    clock.move(seconds=-3)
+    await schedules.edit(one, second.version_id, Wanted(await weekly(roster, "cho")), cho)
+    clock.move(minutes=5)
+    assert await on_call(roster, "search") == ["cho"]
+    assert (await schedules.current(one)).version_id > second.version_id
