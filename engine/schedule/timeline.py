@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from threading import Lock
 from typing import Final, cast
 
 from engine.schedule.layers import Stretch, base_stretches
@@ -24,6 +25,7 @@ INSTANT: Final = timedelta(microseconds=1)
 # Why eight days: who is on call now and the next change cost one or two blocks. Longer ones would be
 # worked out in vain; shorter ones repeat what each has to look up around its edges.
 BLOCK: Final = timedelta(days=8)
+_KEEPING: Final = Lock()  # the look ahead works in a thread, while pages ask the same schedule
 MOST_BLOCKS: Final = 100  # over two years of one schedule; asked about more, it forgets the first
 
 
@@ -84,15 +86,17 @@ def _number(t: datetime) -> int:
 
 def _block(schedule: Schedule, number: int) -> Block:
     kept = schedule.worked_out
-    if number in kept:
-        return cast("Block", kept[number])
+    known = kept.get(number)
+    if known is not None:
+        return cast("Block", known)
     a = FIRST_INSTANT + number * BLOCK
     base = base_stretches(schedule, a, min(a + BLOCK, LAST_INSTANT))
     stretches = apply_overrides(schedule.overrides, base)
     block = Block(stretches, [stretch.start for stretch in stretches], list(_joined(stretches)))
-    if len(kept) >= MOST_BLOCKS:
-        del kept[next(iter(kept))]
-    kept[number] = block
+    with _KEEPING:
+        if len(kept) >= MOST_BLOCKS:
+            del kept[next(iter(kept))]
+        kept[number] = block
     return block
 
 

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 from engine.schedule import (
     OverrideKind,
@@ -83,3 +84,21 @@ def test_twelve_layers_of_sixty_people_stay_fast() -> None:
     for hour in range(2_000):
         assert on_call(schedule, bench.JANUARY + timedelta(hours=hour)).reason
     assert time.perf_counter() - began < 2
+
+
+class Forgetful(dict[int, Any]):
+    """As when another thread forgets a block between two steps of ours."""
+
+    def __contains__(self, number: object) -> bool:
+        known = super().__contains__(number)
+        for kept in [*self]:
+            del self[kept]
+        return known
+
+
+def test_what_another_thread_forgets_is_worked_out_again() -> None:
+    """The look ahead works in a thread, and a page asks the same schedule at the same moment."""
+    schedule = three_layers()
+    first = people_at(schedule, NOW)
+    object.__setattr__(schedule, "worked_out", Forgetful(schedule.worked_out))
+    assert people_at(schedule, NOW) == first
