@@ -19,6 +19,10 @@ KEY = "mw_9f8e7d6c"
         f"/webhooks/generic?x=1&key={KEY}&y=2",
         f"/v1/events?key=a/{KEY}",
         f"/webhooks/alertmanager/{KEY}?key={KEY}",
+        f"/calendar/{KEY}.ics",
+        f"/calendar/{KEY}.ics?x=1",
+        f"/calendar/{KEY}",
+        f"/calendar/x/{KEY}.ics",
     ],
 )
 def test_a_key_in_an_address_becomes_dots(path: str) -> None:
