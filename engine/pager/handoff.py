@@ -83,12 +83,13 @@ async def _sheet(
     """What its post says; kept, so that it can be shown again when it was accepted."""
     services = _services(directory, named.id)
     opened, count = await store.open_incidents(tx, ORG, services)
+    snoozed = await store.snoozed(tx, ORG, services, handing.until)
     began = _last_shift_began(named, handing)
     noisy = await store.noisiest(tx, ORG, services, began, handing.at)
     lines = [
         *_who(directory, named, handing),
         *_incidents(opened, count),
-        *_snoozes(opened, handing.until, named.schedule.timezone),
+        *_snoozes(snoozed, named.schedule.timezone),
         *_noise(noisy),
     ]
     coming = _people(directory, handing.came)
@@ -152,10 +153,10 @@ def _state(one: OpenIncident) -> str:
     return f"acknowledged by {one.acknowledged_by}" if one.acknowledged_by else one.status
 
 
-def _snoozes(opened: Sequence[OpenIncident], until: datetime | None, timezone: str) -> Iterator[str]:
+def _snoozes(snoozed: Sequence[OpenIncident], timezone: str) -> Iterator[str]:
     """Those that come back in this shift."""
-    for one in opened:
-        if one.snoozed_until is not None and (until is None or one.snoozed_until < until):
+    for one in snoozed:
+        if one.snoozed_until is not None:
             yield f"💤 #{one.number} wakes up {wall(one.snoozed_until, timezone)} {timezone}"
 
 

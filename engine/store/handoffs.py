@@ -56,6 +56,15 @@ _COLUMNS: Final = (
 )
 
 
+_INCIDENTS: Final = sa.select(
+    incidents.c.number,
+    incidents.c.title,
+    incidents.c.status,
+    incidents.c.snoozed_until,
+    incidents.c.acknowledged_name,
+)
+
+
 def _handoff(row: Any) -> Handoff:
     return Handoff(
         row.id, row.schedule_id, row.at, frozenset(row.people), row.body, row.accepted_by, row.accepted_at
@@ -103,26 +112,29 @@ async def accept(tx: Tx, org_id: int, handoff_id: int, person_id: int, now: date
 
 async def open_incidents(tx: Tx, org_id: int, services: Sequence[int]) -> tuple[list[OpenIncident], int]:
     """The newest of these services, and how many there are."""
-    of_these = sa.and_(incidents.c.org_id == org_id, any_of(incidents.c.service_id, services), OPEN)
-    rows = await tx.execute(
-        sa.select(
-            incidents.c.number,
-            incidents.c.title,
-            incidents.c.status,
-            incidents.c.snoozed_until,
-            incidents.c.acknowledged_name,
-        )
-        .where(of_these, incidents.c.number.is_not(None))
-        .order_by(incidents.c.id.desc())
-        .limit(INCIDENTS_SHOWN)
-    )
-    found = [
-        OpenIncident(row.number, row.title, row.status, row.snoozed_until, row.acknowledged_name)
-        for row in rows
-    ]
+    of_these = _open_of(org_id, services)
+    newest_first = _INCIDENTS.where(of_these).order_by(incidents.c.id.desc())
+    found = [OpenIncident(*row) for row in await tx.execute(newest_first.limit(INCIDENTS_SHOWN))]
     if len(found) < INCIDENTS_SHOWN:
         return found, len(found)
     return found, int(await tx.scalar(sa.select(sa.func.count()).where(of_these)) or 0)
+
+
+async def snoozed(tx: Tx, org_id: int, services: Sequence[int], until: datetime | None) -> list[OpenIncident]:
+    """Of all that are open those that wake up before `until`, the first first."""
+    at = incidents.c.snoozed_until
+    ends = at.is_not(None) if until is None else at < until
+    first = _INCIDENTS.where(_open_of(org_id, services), ends).order_by(at, incidents.c.id)
+    return [OpenIncident(*row) for row in await tx.execute(first.limit(INCIDENTS_SHOWN))]
+
+
+def _open_of(org_id: int, services: Sequence[int]) -> sa.ColumnElement[bool]:
+    return sa.and_(
+        incidents.c.org_id == org_id,
+        any_of(incidents.c.service_id, services),
+        OPEN,
+        incidents.c.number.is_not(None),
+    )
 
 
 async def noisiest(

@@ -160,6 +160,25 @@ async def test_a_handoff_says_what_one_must_know(pager: Pager) -> None:
     pager._collect().clear()
 
 
+async def test_an_old_snooze_is_told_beside_many_new_incidents(pager: Pager) -> None:
+    """Only the newest incidents are listed, but whatever wakes up in the shift is said."""
+    await to(pager, MONDAY - timedelta(minutes=1))
+    await pager.alert("long ago")
+    await pager.answer("snooze", 1, until=MONDAY + timedelta(hours=3))
+    for number in range(2, 14):
+        await pager.alert(f"disk {number}")
+        await pager.ack(number)
+    pager._collect().clear()
+    await to(pager, MONDAY)
+    post = pager.expect_message("channel", "#payments")
+    pager._collect().clear()
+    assert "Open incidents: 13" in post.text
+    assert "#1 long ago" not in post.text
+    assert "💤 #1 wakes up Mon 09 Mar 12:00 UTC" in post.text
+    await accept(pager, post, "bob")
+    pager._collect().clear()
+
+
 async def test_accept_is_shown_and_ends_the_wait(pager: Pager) -> None:
     """The post says who accepted and loses its button; after a quarter of an hour nothing more comes."""
     post = await taken_over(pager)
