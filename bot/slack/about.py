@@ -76,17 +76,20 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def help_on(topic: str | None) -> Message:
     if topic is None:
-        return paragraphs(["*Midwatch pages whoever is on call, until somebody answers.*", *_all()])
+        return paragraphs(["*Midwatch pages whoever is on call, until somebody answers.*", *_all(), _known()])
     near = get_close_matches(topic, TOPICS, n=1, cutoff=0.5)
     if not near:
-        known = ", ".join(f"`{name}`" for name in TOPICS)
-        return paragraphs([f"There is no help on {escape.code(topic, 40)}. Topics: {known}.", *_all()])
+        return paragraphs([f"There is no help on {escape.code(topic, 40)}. {_known()}"])
     return paragraphs([f"*{near[0]}*", *TOPICS[near[0]]])
 
 
 def unknown(typed: str, suggestion: str | None) -> Message:
     meant = f" Did you mean `{suggestion}`?" if suggestion else ""
     return paragraphs([f"I don't know {escape.code(typed, 60)}.{meant}", *_all()])
+
+
+def _known() -> str:
+    return f"One topic alone: `/oncall help override`. Topics: {', '.join(f'`{name}`' for name in TOPICS)}."
 
 
 def _all() -> list[str]:
@@ -158,7 +161,6 @@ def status(
         lines.append(f"🚨 No worker has ticked for {quiet}: nobody is paged. Start one: `midwatch run`")
     if windows:
         lines.append(f"🔧 {windows} maintenance on or planned: `/oncall maintenance`")
-    lines += [f"🔭 *{escape.line(schedule, 60)}*: {escape.line(text, 400)}" for schedule, text in ahead]
     empty = [escape.line(row.schedule, 60) for row in rows if not row.people]
     if empty:
         lines.append(f"🚨 Nobody is on call on {', '.join(empty[:20])}")
@@ -174,6 +176,8 @@ def status(
     if abs(health.clock_skew) > timedelta(seconds=60):
         lines.append(f"⚠️ The clock here is {words.duration(abs(health.clock_skew))} off Slack's")
     lines.append(f"{len(directory.people)} people · {len(directory.schedules)} schedules")
+    # Why last: it may be more than fits, and what is wrong now must be there to read.
+    lines += [f"🔭 *{escape.line(schedule, 60)}*: {escape.line(text, 400)}" for schedule, text in ahead]
     return paragraphs(lines)
 
 

@@ -135,6 +135,16 @@ def test_a_long_list_says_how_much_is_left_out() -> None:
     assert f"and {200 - listed} more" in shown
 
 
+def test_status_shouts_before_it_lists_what_was_found_ahead() -> None:
+    """However much was found of the coming weeks, that nobody is on call now is there to read."""
+    ahead = [(f"schedule {number}", "Nobody is on call " + "x" * 200) for number in range(80)]
+    rows, directory = [a_row("payments", ())], Directory(1, 1, {}, {}, {}, {})
+    said = about.status(SlackHealth(FakeClock(NOW)), directory, rows, 0, None, NOW, ahead=ahead)
+    text = "\n".join(texts(said.payload()))
+    assert "Nobody is on call on payments" in text
+    assert "fallback chain is empty" in text
+
+
 def test_status_shouts_what_would_fail() -> None:
     """An empty schedule, an empty fallback chain and a service without a policy are alarming."""
     health = SlackHealth(FakeClock(NOW))
