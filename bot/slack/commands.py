@@ -81,7 +81,7 @@ class Commands:
         now = self._engine.clock.now()
         match name:
             case "/override":
-                command: grammar.Command = override_text.parse(text, now, zone)
+                command: grammar.Command = grammar.parse_override(text, now, zone)
             case "/page":
                 command = grammar.parse_page(text)
             case "/incident":

@@ -187,7 +187,7 @@ def asked(done: Asked, guessed: Sequence[str] = ()) -> Message:
     lines = [
         f"🙏 Asking for cover on *{schedule}* {escape.date(whole.start)} to {escape.date(whole.end)} "
         f"(number {done.request.id}): {order}{more}{pause}.",
-        f"The first who accepts has it. If nobody does until {escape.date(done.until)} you are told, "
+        f"The first who accepts has it. If nobody has by {escape.date(done.until)}, you are told, "
         "and stay on call.",
         *(f"I took it that {escape.line(one, 200)}." for one in guessed),
         f"Take it back with `/oncall cover cancel {done.request.id}`.",

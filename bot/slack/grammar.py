@@ -144,7 +144,7 @@ def parse(text: str, now: datetime, zone: ZoneInfo) -> Command:
         case "show":
             return Show(numbers(rest, "`/oncall show 42`"))
         case "override":
-            return override_text.parse(raw_rest, now, zone)
+            return parse_override(raw_rest, now, zone)
         case "maintenance":
             return maintenance.parse(raw_rest, now, zone)
     plain: Mapping[str, Command] = {"list": ListIncidents(), "me": Me(), "status": Status()}
@@ -154,6 +154,10 @@ def parse(text: str, now: datetime, zone: ZoneInfo) -> Command:
 def parse_incident(text: str, now: datetime, zone: ZoneInfo) -> Command:
     """/incident: the same verbs, and bare it lists."""
     return parse(text, now, zone) if tidy(text) else ListIncidents()
+
+
+def parse_override(text: str, now: datetime, zone: ZoneInfo) -> Command:
+    return Help("override") if folded(text).strip() == "help" else override_text.parse(text, now, zone)
 
 
 def parse_page(text: str) -> Command:

@@ -72,7 +72,7 @@ def parse(text: str, now: datetime, zone: ZoneInfo) -> Command:
     if first in {"list", "ls"}:
         return ListOverrides(name_in(rest))
     if first in {"cancel", "remove", "delete", "end"}:
-        named = numbers(rest, CANCEL)
+        named = numbers(rest, CANCEL, "number of an override")
         if len(named) != 1:
             raise BadCommand(f"Name one override by its number: {CANCEL}; `/override list` shows them.")
         return CancelOverride(named[0])

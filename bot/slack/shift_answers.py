@@ -94,7 +94,7 @@ def _name(person: Person) -> str:
 def _when(shift: ShiftOf, end: datetime | None) -> str:
     """A shift that ends with the window goes on behind it."""
     if shift.end == end:
-        return f"from {escape.date(shift.start)} on"
+        return f"from {escape.date(shift.start)} onwards"
     return f"{escape.date(shift.start)} to {escape.date(shift.end)}"
 
 

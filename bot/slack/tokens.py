@@ -34,12 +34,12 @@ def name_in(words: str) -> str | None:
     return _SMALL_WORDS.sub("", words.strip()).strip(" ?.!\"'") or None
 
 
-def numbers(rest: str, form: str) -> tuple[int, ...]:
+def numbers(rest: str, form: str, what: str = "incident number") -> tuple[int, ...]:
     words = [word for word in rest.replace(",", " ").split() if word != "and"]
     found = [NUMBER.fullmatch(word) for word in words]
     if not all(found):
         strange = next(word for word, match in zip(words, found, strict=True) if match is None)
-        raise BadCommand(f"{code(plainly(strange), 40)} is no incident number: {form}.")
+        raise BadCommand(f"{code(plainly(strange), 40)} is no {what}: {form}.")
     if len(found) > MAX_NUMBERS:
         raise BadCommand(f"At most {MAX_NUMBERS} at once.")
     return tuple(dict.fromkeys(int(match[1]) for match in found if match))

@@ -307,7 +307,10 @@ async def test_status_misses_no_worker_whose_clock_is_off(online: Desk) -> None:
     [
         ("/oncall help", "`/override @ana 2h`"),
         ("/oncall help overide", "*override*"),
+        ("/oncall help", "Topics: `who`, `shifts`"),
         ("/oncall help <!channel>", "There is no help on"),
+        ("/override help", "*override*"),
+        ("/override cancel all", "`all` is no number of an override"),
         ("/oncall akc 42", "Did you mean `ack`?"),
         ("/oncall <!channel>", "I don't know `&lt;!channel&gt;`"),
         ("/oncall ack", "Name the incident by its number"),

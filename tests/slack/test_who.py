@@ -93,6 +93,13 @@ async def test_the_moment_is_said_as_it_was_understood(online: Desk) -> None:
         assert not (await online.types("dee", f"/oncall who {asked}")).startswith("At ")
 
 
+async def test_a_shift_that_goes_on_behind_the_window(online: Desk) -> None:
+    """It is said once that it goes on, also before the name of the schedule."""
+    answer = await online.types("dee", "/oncall shifts @ben")
+    assert " onwards on *payments-" in answer
+    assert " on on " not in answer
+
+
 async def test_before_there_was_a_schedule(online: Desk) -> None:
     """The past is answered from what was in force then."""
     assert "There was no schedule at that time" in await online.types(
