@@ -40,6 +40,7 @@ def chores(pager: Pager, work: Any) -> Chores:
 
 
 async def test_a_chore_is_done_once_though_two_workers_read_it(pager: Pager) -> None:
+    """Finished and worked in one transaction: the second worker finds nothing left to take."""
     done: list[int] = []
 
     async def work(tx: Tx, timer: Timer, now: datetime) -> None:
@@ -84,6 +85,8 @@ async def claim(pager: Pager, found: list[Timer]) -> list[Timer]:
 
 @pytest.mark.parametrize("after", [None, timedelta(hours=2)])
 async def test_an_errand_ends_or_says_when_again(pager: Pager, after: timedelta | None) -> None:
+    """What it answers is when its timer is due again; None ends it."""
+
     async def work(timer: Timer, now: datetime) -> datetime | None:
         return None if after is None else now + after
 
@@ -110,6 +113,8 @@ async def test_an_errand_that_waits_keeps_no_other_waiting(pager: Pager) -> None
 
 
 async def test_an_errand_that_fails_is_run_again(pager: Pager) -> None:
+    """A few minutes later, with the attempt counted."""
+
     async def work(timer: Timer, now: datetime) -> datetime | None:
         raise OSError("no route")
 

@@ -52,6 +52,8 @@ async def test_a_look_is_one_trip_for_each_statement(database: Database, trips: 
 async def test_a_unit_is_its_statements_and_a_begin_and_a_commit(
     database: Database, trips: list[Any]
 ) -> None:
+    """Each is one trip to SQLite's thread, and there are no others."""
+
     async def unit(tx: Any) -> None:
         await tx.execute(SELECT)
         await tx.execute(sa.text("DELETE FROM numbers WHERE n = 3"))
@@ -93,6 +95,7 @@ async def test_a_reader_writes_nothing(database: Database, way: str) -> None:
 
 
 async def test_an_error_has_its_class_and_leaves_the_connection_usable(database: Database) -> None:
+    """What SQLite refuses is SQLAlchemy's own error, and the next unit is written."""
     with pytest.raises(sa.exc.IntegrityError):
         await database.write(lambda tx: tx.execute(sa.text("INSERT INTO numbers VALUES (1)")))
     written = await database.write(
@@ -102,6 +105,7 @@ async def test_an_error_has_its_class_and_leaves_the_connection_usable(database:
 
 
 async def test_many_rows_are_counted(database: Database) -> None:
+    """Of a statement for many rows one hears how many there were."""
     done = await database.write(
         lambda tx: tx.execute(sa.text("INSERT INTO numbers VALUES (:n)"), [{"n": n} for n in (7, 8, 9)])
     )
