@@ -125,7 +125,7 @@ class Roster:
         """Who is, was and will be on call from `a` up to `b`; the past by the versions of then."""
         directory = await self.directory()
         async with self._database.snapshot() as tx:
-            history = await read_history(tx, ORG, a, b)
+            history = await read_history(tx, ORG, a, b, schedule_id)
         named = sorted(directory.schedules.values(), key=lambda schedule: schedule.name.casefold())
         asked = [one for one in named if schedule_id in {None, one.id} and one.id in history]
         return [_shifts_of(directory, one, history[one.id]) for one in asked]

@@ -30,13 +30,19 @@ class InForce:
     end: datetime
 
 
-async def read_history(tx: Tx, org_id: int, a: datetime, b: datetime) -> dict[int, list[InForce]]:
+async def read_history(
+    tx: Tx, org_id: int, a: datetime, b: datetime, schedule_id: int | None = None
+) -> dict[int, list[InForce]]:
     """By schedule that is there now: what was, is and will be in force from `a` up to `b`, in order."""
+    versions_of, overrides_of = _versions(org_id, b), _overrides(org_id, a, b)
+    if schedule_id is not None:
+        versions_of = versions_of.where(schedule_versions.c.schedule_id == schedule_id)
+        overrides_of = overrides_of.where(overrides.c.schedule_id == schedule_id)
     versions = defaultdict(list)
-    for row in await tx.execute(_versions(org_id, b)):
+    for row in await tx.execute(versions_of):
         versions[row.schedule_id].append(row)
     taken = defaultdict(list)
-    for row in await tx.execute(_overrides(org_id, a, b)):
+    for row in await tx.execute(overrides_of):
         taken[row.schedule_id].append(row)
     followed = await read_shifts(tx, org_id, a)
     return {
