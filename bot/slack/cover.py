@@ -198,9 +198,9 @@ def asked(done: Asked, guessed: Sequence[str] = ()) -> Message:
 def listed(found: Sequence[tuple[Story, Mapping[int, str]]]) -> Message:
     if not found:
         return note(f"Nobody seeks cover. Ask for it with {FORM}.")
-    return paragraphs(
-        (_row(*one) for one in found), footer="`/oncall cover take 3` · `/oncall cover cancel 3`"
-    )
+    first = found[0][0].request.id
+    footer = f"`/oncall cover take {first}` · `/oncall cover cancel {first}`"
+    return paragraphs((_row(*one) for one in found), footer=footer)
 
 
 def _row(story: Story, answers: Mapping[int, str]) -> str:

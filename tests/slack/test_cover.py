@@ -92,7 +92,9 @@ async def test_from_the_question_to_the_override(office: Office) -> None:
     assert "🙏 ana asks for cover on payments-primary: Fri 06 Mar 12:00 to 16:00 America/New_York" in (
         visible_text(question)
     )
-    assert "*ana* on *payments-primary*" in await office.types("cho", "/oncall cover list")
+    listed = await office.types("cho", "/oncall cover list")
+    assert "*ana* on *payments-primary*" in listed
+    assert "`/oncall cover take 1`" in listed
     await office.clicks("ben", question, "cover_accept")
     assert "✅ You cover ana on payments-primary" in visible_text(office.direct("ben")[-1])
     assert office.direct("ben")[-1].ts == question.ts
