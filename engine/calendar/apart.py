@@ -31,6 +31,7 @@ async def read_apart(
     """The same as `read_calendar`."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
+        "-P",  # nothing that happens to lie where Midwatch was started
         "-m",
         __name__,
         *(a.isoformat(), b.isoformat(), zone.key, str(within_s)),

@@ -29,6 +29,7 @@ log = structlog.get_logger(__name__)
 
 MORNING: Final = time(9)
 SHOWN: Final = 20  # of the new findings of one morning
+AT_ONCE: Final = 2
 
 AskSlack = Callable[[Directory, Sequence[int]], Awaitable[Slack]]
 
@@ -46,6 +47,8 @@ class Coverage:
         self._nudge = nudge
         self._roster = roster
         self._ask_slack = ask_slack
+        # Why so few: in the same threads the names of hosts are looked up, and a page waits for that.
+        self._looking = asyncio.Semaphore(AT_ONCE)
 
     async def look(self, timer: Timer, now: datetime) -> datetime | None:
         """The errand of a `coverage` timer: look at one schedule, and again the next morning."""
@@ -62,9 +65,10 @@ class Coverage:
                 followed.failures, followed.error, followed.fetched_at, followed.unmatched
             )
         # Why in a thread: at nine all schedules of a zone are looked at, and pages must not wait for that.
-        found = await asyncio.to_thread(
-            coverage.look_ahead, directory, named, now, slack=slack, calendar=calendar
-        )
+        async with self._looking:
+            found = await asyncio.to_thread(
+                coverage.look_ahead, directory, named, now, slack=slack, calendar=calendar
+            )
 
         async def unit(tx: Tx) -> int:
             return await _keep(tx, named, found, slack, now)

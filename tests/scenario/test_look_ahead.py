@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import threading
 from datetime import UTC, datetime, timedelta
 
-from engine.coverage import Slack
+import pytest
+
+from engine import coverage
+from engine.coverage import Finding, Slack
 from engine.directory import Directory
 from engine.models import ORG, Timer, TimerKind
 from engine.pager.coverage import Coverage
@@ -170,3 +176,26 @@ async def test_what_slack_does_not_say_today_is_not_told_again_tomorrow(pager: P
         pager._heard.clear()
     assert asked[0] == [1]
     assert told == [1, 0, 0, 0, 1]
+
+
+async def test_threads_are_left_for_what_a_page_needs(pager: Pager, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At nine all schedules of a zone are looked at, and names of hosts are looked up in the same threads."""
+    await pager.configure(OFFICE)
+    at_once: list[int] = []
+    running: set[int] = set()
+
+    def looks(*_given: object, **_more: object) -> list[Finding]:
+        running.add(threading.get_ident())
+        with contextlib.suppress(threading.BrokenBarrierError):
+            third.wait()
+        at_once.append(len(running))
+        running.discard(threading.get_ident())
+        return []
+
+    third = threading.Barrier(3, timeout=0.2)
+    monkeypatch.setattr(coverage, "look_ahead", looks)
+    look = Coverage(pager.app.database, pager.app.nudge, pager.app.roster).look
+    one = next(iter((await pager.app.roster.directory()).schedules))
+    timer = Timer(1, ORG, TimerKind.COVERAGE.value, one, START, 0, 0, 1, 0)
+    await asyncio.gather(*(look(timer, START) for _ in range(6)))
+    assert max(at_once) <= 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -56,3 +57,12 @@ async def test_no_spelling_of_a_private_address_is_fetched(host: str) -> None:
     """What an address is written like is not what is connected to."""
     with pytest.raises(BadCalendar, match="private"):
         await fetcher(allow_private=False)(f"http://{host}:9/a.ics", None)
+
+
+async def test_what_lies_where_midwatch_was_started_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of that folder may be called like a module that is needed."""
+    (tmp_path / "icalendar.py").write_text("raise SystemExit(1)", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert len((await read_apart(ics("RRULE:FREQ=WEEKLY"), A, B, BERLIN)).events) == 9
