@@ -1,6 +1,7 @@
 """Calendars in iCalendar's form: shifts written as one, and events read as shifts.
 
-Pure but for `fetch` and `apart`. Never says who is on call: a calendar that is read only names people for a while.
+Pure but for `fetch` and `apart`. Never says who is on call: a calendar that is read only names people for
+a while.
 """
 
 from engine.calendar.feed import Entry, entries_of_person, entries_of_schedule, whole_shifts
