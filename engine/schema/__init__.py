@@ -21,6 +21,7 @@ from engine.schema.journal import events, inbound, timeline
 from engine.schema.person import contact_methods, contact_rules, people
 from engine.schema.policy import fallbacks, policies, policy_versions
 from engine.schema.rota import (
+    ASKING,
     calendar_feeds,
     calendar_imports,
     cover_offers,
@@ -38,6 +39,7 @@ from engine.schema.service import api_tokens, integration_keys, maintenance_wind
 from engine.schema.timer import timers
 
 __all__ = [
+    "ASKING",
     "EPOCH",
     "MICROSECOND",
     "OPEN",

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from engine.db import Tx, any_of
 from engine.parts import Part
-from engine.schema import cover_offers, cover_parts, cover_requests, overrides
+from engine.schema import ASKING, cover_offers, cover_parts, cover_requests, overrides
 
 ASKED: Final = "asked"
 ACCEPTED: Final = "accepted"
@@ -131,7 +131,7 @@ async def open_requests(tx: Tx, org_id: int) -> list[Request]:
     """The first to begin first."""
     rows = await tx.execute(
         sa.select(*_COLUMNS)
-        .where(cover_requests.c.org_id == org_id, sa.text("status = 'open'"))
+        .where(cover_requests.c.org_id == org_id, ASKING)
         .order_by(cover_requests.c.start_at, cover_requests.c.id)
     )
     return [_request(row) for row in rows]

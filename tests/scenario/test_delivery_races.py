@@ -94,7 +94,7 @@ async def test_incidents_that_somebody_holds_are_waited_for_a_moment_only(
     """Three held incidents keep the lane for less than one wait for a lock; let go, they are paged."""
     pager, holder = await Pager(postgresql_url, clock, LADDER).start(), Database(postgresql_url)
     await pager.receive(*(fire(f"held {n}", group_key=f"held {n}") for n in range(pipeline.WAIT_FOR)))
-    fates, sends, _ = pager.app.worker.lanes
+    fates, sends, *_ = pager.app.worker.lanes
     await fates.run_due()
     clock.move(seconds=2)
     async with holder.writer_engine.begin() as tx:

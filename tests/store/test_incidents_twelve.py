@@ -14,7 +14,7 @@ from engine.db import Database, Tx
 from engine.directory import Service
 from engine.escalation import open_fate
 from engine.models import ORG, DeliveryKind, Method, TimerKind, Urgency
-from engine.schema import OPEN, REFERRED, UNFINISHED, counters
+from engine.schema import ASKING, OPEN, REFERRED, UNFINISHED, counters
 from engine.store import (
     alerts,
     cards,
@@ -140,6 +140,7 @@ async def test_the_deployed_predicates_are_the_constants(one_connection: Databas
         "ix_alerts_source_group": str(OPEN),
         "ix_deliveries_unfinished": str(UNFINISHED),
         "ix_deliveries_ref": str(REFERRED),
+        "ix_cover_requests_open": str(ASKING),
     }
 
 
