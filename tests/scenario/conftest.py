@@ -40,6 +40,8 @@ async def receiving(database: Database, clock: FakeClock) -> Receiving:
 # What `make test` leaves out on one database: PostgreSQL in stories, SQLite in races.
 LEFT_OUT = {True: "sqlite", False: "postgresql"}
 ALWAYS_ON_BOTH = ("test_main_job", "test_worker_poison")
+# Each reading of a calendar is a process of its own: one story in `make test`, all in `make check`.
+DEAR, ONE_OF_THEM = "test_calendar_imports", "is_on_call_and_paged[sqlite"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -49,4 +51,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         own = "tests/scenario/" in item.nodeid
         left_out = LEFT_OUT["races" in item.nodeid]
         if own and left_out in item.nodeid and not any(word in item.nodeid for word in ALWAYS_ON_BOTH):
+            item.add_marker(pytest.mark.slow)
+        if own and DEAR in item.nodeid and ONE_OF_THEM not in item.nodeid:
             item.add_marker(pytest.mark.slow)
