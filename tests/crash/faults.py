@@ -65,8 +65,8 @@ COSTS: Final[Mapping[Kind, timedelta]] = {
     Kind.UNREACHABLE: timedelta(seconds=75),  # it is tried again after the usual waits
     Kind.HANG: STALL + LEASE + timedelta(seconds=5),
 }
-# The try that was lost counts, so what Slack refuses then waits for the second delay and its jitter, not for the
-# first: 30 + 66 seconds after the alert, where a minute was planned.
+# The try that was lost counts, so what Slack refuses then waits for the second delay and its jitter, not for
+# the first: 30 + 66 seconds after the alert, where a minute was planned.
 COST: Final = LEASE + timedelta(seconds=10)
 
 
