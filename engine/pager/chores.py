@@ -26,6 +26,9 @@ log = structlog.get_logger(__name__)
 
 AGAIN: Final = timedelta(minutes=1)  # doubled with each failure
 LONGEST: Final = timedelta(hours=1)
+ERRAND: Final = timedelta(seconds=28)  # less than a lease, and than the silence of a lane that has stopped
+    seconds=28
+)  # then somebody else may take it, and the lane would seem to have stopped
 
 Chore = Callable[[Tx, Timer, datetime], Awaitable[None]]  # its timer is finished; it may arm the next
 Errand = Callable[[Timer, datetime], Awaitable[datetime | None]]  # when again; None: its timer is finished
@@ -88,7 +91,8 @@ class Errands:
     async def _one(self, timer: Timer) -> None:
         now = self._clock.now()
         try:
-            again = await self._work[timer.kind](timer, now)
+            async with asyncio.timeout(ERRAND.total_seconds()):
+                again = await self._work[timer.kind](timer, now)
         except Exception:
             log.exception("errand.failed", kind=timer.kind, subject=timer.subject_id)
             metrics.timers_failed.labels(timer.kind).inc()

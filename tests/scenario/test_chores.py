@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from engine import worker
 from engine.db import Tx
 from engine.models import ORG, LaneName, Timer, TimerKind
 from engine.nudge import Nudge
+from engine.pager import chores as chores_module
 from engine.pager.chores import Chores, Errands
+from engine.pulse import SILENT
 from engine.store import timers
 from engine.store.due import beginnings, near
 from engine.store.timers import Arming
@@ -131,3 +134,20 @@ async def test_a_kind_that_nobody_here_knows_is_left_alone(pager: Pager) -> None
     found = await arm(pager, TimerKind.COVERAGE, 1)
     assert await chores(pager, work).handle(found) == 0
     assert len(await due(pager)) == 1
+
+
+async def test_an_errand_that_does_not_end_is_ended_before_its_lease(
+    pager: Pager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many people Slack is asked about: the lane goes on ticking, and it is tried again later."""
+    assert chores_module.ERRAND < worker.LEASE
+    assert chores_module.ERRAND < SILENT
+    monkeypatch.setattr(chores_module, "ERRAND", timedelta(milliseconds=1))
+
+    async def work(timer: Timer, now: datetime) -> datetime | None:
+        await asyncio.Event().wait()
+        return None
+
+    claimed = await claim(pager, await arm(pager, TimerKind.CALENDAR, 1))
+    await Errands(pager.app.database, pager.clock, {TimerKind.CALENDAR: work}).handle(claimed)
+    assert [timer.attempt for timer in await due(pager, timedelta(minutes=5))] == [1]
