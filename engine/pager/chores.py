@@ -26,9 +26,7 @@ log = structlog.get_logger(__name__)
 
 AGAIN: Final = timedelta(minutes=1)  # doubled with each failure
 LONGEST: Final = timedelta(hours=1)
-ERRAND: Final = timedelta(seconds=28)  # less than a lease, and than the silence of a lane that has stopped
-    seconds=28
-)  # then somebody else may take it, and the lane would seem to have stopped
+ERRAND: Final = timedelta(seconds=28)  # less than a lease, and than the silence of a stopped lane
 
 Chore = Callable[[Tx, Timer, datetime], Awaitable[None]]  # its timer is finished; it may arm the next
 Errand = Callable[[Timer, datetime], Awaitable[datetime | None]]  # when again; None: its timer is finished
