@@ -113,7 +113,7 @@ async def test_what_did_not_change_is_not_sent_again(office: Office) -> None:
     assert (await office.get(link, If_None_Match=etag))[0] == 304
     assert (await office.get(link, If_None_Match=f'"x", W/{etag}'))[0] == 304
     assert headers["Cache-Control"] == "private, no-cache"
-    await office.apply(CONFIG.replace("users: [ana, ben]", "users: [ben, ana]"))  # type: ignore[operator]
+    await office.apply(CONFIG.replace("users: [ana, ben]", "users: [ben, ana]"))  # type: ignore[operator]  # set by the fixture
     status, _, text = await office.get(link, If_None_Match=etag)
     assert status == 200
     assert ("05-04 09:00", "ana (payments)") in events(text)
@@ -138,7 +138,7 @@ async def test_unknown_and_revoked_links_are_answered_alike(office: Office) -> N
     renewed = await office.calendars.make(Subject(person_id=ana), ana)
     left = await office.calendars.make(Subject(person_id=ben), ben)
     of_who_left = await office.calendars.make(Subject(schedule_id=office.ids["payments"]), ben)
-    await office.deactivate(ben)  # type: ignore[operator]
+    await office.deactivate(ben)  # type: ignore[operator]  # set by the fixture
     unknown = await office.get("/calendar/mwc_nobody-made-this.ics")
     assert unknown[0] == 404
     for link in (revoked, left, of_who_left):
