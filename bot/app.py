@@ -29,6 +29,7 @@ from engine.clock import Clock
 from engine.crew import Crew
 from engine.db import Database
 from engine.horizon import Horizon
+from engine.intake.receive import Receiver
 from engine.models import LaneName, Timer, TimerKind
 from engine.notify.apprise_url import AppriseTransport
 from engine.notify.email import EmailTransport
@@ -37,21 +38,20 @@ from engine.notify.status import ProviderStatus
 from engine.notify.transport import Transport, Transports
 from engine.notify.twilio import TwilioTransport
 from engine.nudge import Nudge
-from engine.pager.abreast import Abreast
-from engine.pager.calendars import Calendars
-from engine.pager.chores import Chore, Chores, Errand, Errands
-from engine.pager.cover import Cover
-from engine.pager.coverage import Coverage, nobody_asked
 from engine.pager.escalate import Escalator
-from engine.pager.handoff import Handoffs
-from engine.pager.imports import Imports
-from engine.pager.receive import Receiver
-from engine.pager.reminders import Shifts
 from engine.pager.respond import Calls, Responder
-from engine.pager.roster import Roster
 from engine.pager.setup import Setup
 from engine.pager.views import Views
 from engine.pulse import Pulse
+from engine.rota.abreast import Abreast
+from engine.rota.calendars import Calendars
+from engine.rota.chores import Chore, Chores, Errand, Errands
+from engine.rota.cover import Cover
+from engine.rota.coverage import Coverage, nobody_asked
+from engine.rota.handoff import Handoffs
+from engine.rota.imports import Imports
+from engine.rota.reminders import Shifts
+from engine.rota.roster import Roster
 from engine.store import timers
 from engine.sweeps import Sweeps
 from engine.vault import Vault

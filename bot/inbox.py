@@ -17,8 +17,8 @@ from engine.errors import MidwatchError, Unavailable
 from engine.models import ORG, Actor, Delivery, DeliveryStatus, IncidentView, Method, Via
 from engine.notify.plain import defang, one_line, shorten
 from engine.pager.respond import Answer, Responder
-from engine.pager.roster import Roster
 from engine.pager.views import Views
+from engine.rota.roster import Roster
 from engine.store import directory
 from engine.vault import Vault
 

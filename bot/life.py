@@ -26,14 +26,14 @@ from bot.web.server import runner
 from engine import metrics
 from engine.clock import Clock, MovableClock
 from engine.db import Database, Writer
+from engine.intake.receive import Receiver
 from engine.notify.pipeline import Pipeline
 from engine.notify.transport import Transports
 from engine.nudge import Nudge
-from engine.pager.receive import Receiver
 from engine.pager.respond import Responder
-from engine.pager.roster import Roster
 from engine.pager.setup import Setup
 from engine.pager.views import Views
+from engine.rota.roster import Roster
 from engine.store.due import next_due
 from engine.sweeps import Sweeps
 from engine.vault import Vault

@@ -24,8 +24,8 @@ from engine.errors import Unavailable
 from engine.heartbeat import Heartbeat
 from engine.models import ORG, Rank, TimerKind
 from engine.nudge import Nudge
-from engine.pager.abreast import Abreast
 from engine.pulse import SILENT, Pulse
+from engine.rota.abreast import Abreast
 from engine.store import cards, journal
 from engine.store.timers import Arming, arm
 from engine.watch import Watch

@@ -14,7 +14,7 @@ from bot.commands.opened import Opened, opened
 from bot.commands.say import local, say, say_json, say_table
 from engine.directory import Directory
 from engine.errors import BadCommand, NotFound
-from engine.pager.calendars import Calendars, Subject
+from engine.rota.calendars import Calendars, Subject
 from engine.store.calendars import Feed, Import
 
 Json = Annotated[bool, Parameter("--json", negative=())]
@@ -116,7 +116,7 @@ def _imports(engine: Opened) -> Any:
     # Why here: what reads calendars takes longer to load than most commands run.
     from engine.calendar.fetch import fetcher
     from engine.nudge import Nudge
-    from engine.pager.imports import Imports
+    from engine.rota.imports import Imports
 
     fetch = fetcher(allow_private=engine.settings.calendar_private)
     nudge = Nudge(engine.database)

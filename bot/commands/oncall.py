@@ -18,7 +18,7 @@ from bot.commands.say import local, say, say_json
 from engine.config.durations import show_duration
 from engine.directory import Person
 from engine.errors import BadCommand
-from engine.pager.roster import OnCallNow
+from engine.rota.roster import OnCallNow
 
 Json = Annotated[bool, Parameter("--json", negative=())]
 

@@ -21,9 +21,9 @@ from engine.migrate import look, upgrade
 from engine.models import Actor, Via
 from engine.nudge import Nudge
 from engine.pager.respond import Calls, Responder
-from engine.pager.roster import Roster
 from engine.pager.setup import Setup
 from engine.pager.views import Views
+from engine.rota.roster import Roster
 from engine.vault import Vault
 
 

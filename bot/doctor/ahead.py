@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from bot.doctor.finding import Finding, warning
 from engine.db import Database
 from engine.errors import Unavailable
-from engine.pager.coverage import standing
+from engine.rota.coverage import standing
 
 ADVICE = "See docs/guides/calendars.md; what is put right is gone after the next look."
 

@@ -12,13 +12,13 @@ from typing import Final
 
 from bot.slack import escape, words
 from bot.slack.answers import paragraphs
+from bot.slack.grammar.times import FORMS
 from bot.slack.health import SlackHealth, SlackState
 from bot.slack.message import Message
-from bot.slack.times import FORMS
 from engine.directory import ContactMethod, Directory, Person
 from engine.models import Method, Urgency
 from engine.pager.ladder import Resolver, reaches_somebody
-from engine.pager.roster import OnCallNow
+from engine.rota.roster import OnCallNow
 
 TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
     "who": (

@@ -13,25 +13,27 @@ from difflib import get_close_matches
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from bot.slack import about, answers, blocks, escape, grammar, maintenance, override_text, who_text, words
+from bot.slack import about, answers, blocks, escape, maintenance, words
+from bot.slack.grammar import oncall as grammar
+from bot.slack.grammar import override_text, who_text
 from bot.slack.health import SlackHealth
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message
 from bot.slack.names import no_such
 from bot.slack.nouns import Noun
-from bot.slack.overrides import OverrideCommand
-from bot.slack.who import WhoCommand
+from bot.slack.rota.overrides import OverrideCommand
+from bot.slack.rota.who import WhoCommand
 from engine.clock import Clock
 from engine.db import Database
 from engine.directory import Directory
 from engine.errors import BadCommand, MidwatchError, NotFound
+from engine.intake.receive import Receiver
 from engine.models import ORG, Actor, IncidentStatus
-from engine.pager.coverage import standing
 from engine.pager.maintenance import Maintenance
-from engine.pager.receive import Receiver
 from engine.pager.respond import Answer, Responder
-from engine.pager.roster import Roster
 from engine.pager.views import Views
+from engine.rota.coverage import standing
+from engine.rota.roster import Roster
 from engine.store import cards
 
 OPEN: Final = (IncidentStatus.TRIGGERED, IncidentStatus.UNANSWERED, IncidentStatus.ACKNOWLEDGED)

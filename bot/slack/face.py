@@ -15,16 +15,11 @@ from pydantic import SecretStr
 from bot.settings import Settings
 from bot.slack.actions import Actions
 from bot.slack.answering import Answering
-from bot.slack.calendars import CalendarCommand
 from bot.slack.cards import Cards
 from bot.slack.client import SlackClient
 from bot.slack.commands import Commands, Engine
 from bot.slack.connection import Connection, Rhythm
-from bot.slack.cover import NOUN as COVER
-from bot.slack.cover import CoverCommand
 from bot.slack.door import Door
-from bot.slack.handoffs import NOUN as HANDOFF
-from bot.slack.handoffs import HandoffButtons
 from bot.slack.health import SlackHealth
 from bot.slack.home import Home
 from bot.slack.identity import Identity
@@ -34,30 +29,35 @@ from bot.slack.modals.override import OverrideModal
 from bot.slack.modals.schedule import ScheduleForm
 from bot.slack.modals.schedule_delete import ScheduleDeleteForm
 from bot.slack.nouns import Noun, by_word, nothing_else
-from bot.slack.override_answers import NOUN as OVERRIDE
-from bot.slack.overrides import OverrideCommand
-from bot.slack.places import PlaceCommand
-from bot.slack.schedules import ScheduleCommand
-from bot.slack.showing import Showing
+from bot.slack.rota.calendars import CalendarCommand
+from bot.slack.rota.cover import NOUN as COVER
+from bot.slack.rota.cover import CoverCommand
+from bot.slack.rota.handoffs import NOUN as HANDOFF
+from bot.slack.rota.handoffs import HandoffButtons
+from bot.slack.rota.override_answers import NOUN as OVERRIDE
+from bot.slack.rota.overrides import OverrideCommand
+from bot.slack.rota.places import PlaceCommand
+from bot.slack.rota.schedules import ScheduleCommand
+from bot.slack.rota.showing import Showing
 from bot.slack.transport import SlackTransport
 from bot.slack.workspace import Workspace
 from engine.calendar.fetch import fetcher
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
+from engine.intake.receive import Receiver
 from engine.models import ORG
 from engine.pager.alarm import raise_alarm
-from engine.pager.calendars import Calendars
-from engine.pager.cover import Cover
-from engine.pager.drafts import Drafts
-from engine.pager.handoff import Handoffs
-from engine.pager.imports import Imports
 from engine.pager.maintenance import Maintenance
-from engine.pager.receive import Receiver
-from engine.pager.reminders import Choices
 from engine.pager.respond import Responder
-from engine.pager.roster import Roster
 from engine.pager.setup import Setup
 from engine.pager.views import Views
+from engine.rota.calendars import Calendars
+from engine.rota.cover import Cover
+from engine.rota.drafts import Drafts
+from engine.rota.handoff import Handoffs
+from engine.rota.imports import Imports
+from engine.rota.reminders import Choices
+from engine.rota.roster import Roster
 
 OF_ME: Final = "`/oncall me`, `/oncall me calendar` or `/oncall me reminders`"
 

@@ -19,8 +19,8 @@ from engine.clock import Clock
 from engine.directory import Person
 from engine.errors import Refused
 from engine.models import Actor, Via
-from engine.pager.roster import Roster
 from engine.pager.setup import Setup
+from engine.rota.roster import Roster
 
 log = structlog.get_logger(__name__)
 

@@ -13,14 +13,14 @@ from zoneinfo import ZoneInfo
 
 from bot.slack import escape, names, words
 from bot.slack.answers import paragraphs
+from bot.slack.grammar.times import FORMS, Span, read_span
+from bot.slack.grammar.typed import folded, plainly
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message, note
-from bot.slack.times import FORMS, Span, read_span
-from bot.slack.typed import folded, plainly
 from engine.directory import Service
 from engine.errors import BadCommand
 from engine.pager.maintenance import Maintenance
-from engine.pager.roster import Roster
+from engine.rota.roster import Roster
 from engine.store.maintenance import Window
 
 FORM: Final = (

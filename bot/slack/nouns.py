@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from bot.slack import escape
+from bot.slack.grammar.typed import folded, plainly, tidy
 from bot.slack.identity import Asker
 from bot.slack.message import Message
-from bot.slack.typed import folded, plainly, tidy
 from engine.errors import BadCommand
 
 # What is behind a verb: the words as typed, and who asks. None: a form stands open now.

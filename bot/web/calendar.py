@@ -10,7 +10,7 @@ from typing import Final
 
 from aiohttp import web
 
-from engine.pager.calendars import Calendars
+from engine.rota.calendars import Calendars
 
 # Why not no-store: a program that keeps nothing has no ETag to ask by, and fetches a year each time.
 KEPT: Final = "private, no-cache"

@@ -17,8 +17,8 @@ from bot.web import bodies
 from bot.web.keys import Door, Keys, shown_key
 from bot.web.problems import Problem
 from bot.web.recall import Recall
+from engine.intake.receive import Receiver
 from engine.models import Body, Receipt
-from engine.pager.receive import Receiver
 from engine.sources import SOURCES, Parser, parse_change, routing_key
 
 # A path with and without a trailing slash is one route: a redirect would be followed without the body.

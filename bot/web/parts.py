@@ -14,11 +14,11 @@ from aiohttp import web
 
 from engine.clock import Clock
 from engine.db import Database
-from engine.pager.calendars import Calendars
-from engine.pager.receive import Receiver
+from engine.intake.receive import Receiver
 from engine.pager.respond import Responder
-from engine.pager.roster import Roster
 from engine.pager.views import Views
+from engine.rota.calendars import Calendars
+from engine.rota.roster import Roster
 from engine.vault import Vault
 
 

@@ -17,9 +17,9 @@ from engine.errors import NotFound
 from engine.escalation import Decision, decide
 from engine.escalation.fate import Joiner, LastAlertResolved, Merge, Unmerge
 from engine.grouping import severity_weight
+from engine.intake.touched import Touched
 from engine.models import ORG, Actor, AlertStatus, Via
 from engine.pager.apply import Applied, Change, Moved, apply, earliest
-from engine.pager.touched import Touched
 from engine.pager.walk import policy_of, set_out
 from engine.store import counts, dedup_keys, incidents, journal, merges, timers
 from engine.store.counts import Count

@@ -22,8 +22,8 @@ from engine.db import Database, Tx, Writer
 from engine.directory import ContactRule, Directory, Person
 from engine.errors import BadInput, NotFound, Refused
 from engine.models import ORG, Method
-from engine.pager.places import Places
-from engine.pager.schedules import Schedules
+from engine.rota.places import Places
+from engine.rota.schedules import Schedules
 from engine.schedule.zones import zone_named
 from engine.store import directory as store
 from engine.store import keys, people

@@ -13,14 +13,14 @@ from engine.clock import Clock, SystemClock
 from engine.config.parse import parse_config
 from engine.db import Database, Tx
 from engine.horizon import Horizon
+from engine.intake.receive import Receiver
 from engine.migrate import upgrade
 from engine.models import ORG, Action, Body, Event, LaneName, Severity, Timer, TimerKind
 from engine.nudge import Nudge
 from engine.pager.escalate import Escalator
-from engine.pager.receive import Receiver
-from engine.pager.roster import Roster
 from engine.pager.setup import Setup
 from engine.pager.worked import Worked
+from engine.rota.roster import Roster
 from engine.store import timers
 from engine.store.timers import Arming
 from engine.vault import Vault

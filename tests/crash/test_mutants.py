@@ -16,12 +16,12 @@ import sqlalchemy as sa
 
 from engine import schema
 from engine.db import Database, Tx, any_of, given, given_list
+from engine.intake.receive import Receiver
 from engine.models import ORG, Outcome, Page, Timer, TimerKind
 from engine.notify import begin, death, pipeline, record, transport
 from engine.notify.record import Recorded
 from engine.notify.route import Route, route
 from engine.pager import escalate
-from engine.pager.receive import Receiver
 from engine.store import deliveries, journal, leases, timers
 from engine.store.timers import Arming
 from tests.crash.faults import Fault, Kind

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from bot.app import App
 from engine.models import Page, Via
-from engine.pager.cover import Asked, Cover, CoverAnswer
 from engine.parts import Part
+from engine.rota.cover import Asked, Cover, CoverAnswer
 from engine.schema import cover_requests, overrides
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager

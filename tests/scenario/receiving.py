@@ -12,9 +12,9 @@ from sqlalchemy import event
 
 from engine.db import Database
 from engine.directory import Directory, Policy, Service
+from engine.intake.receive import Receiver
 from engine.models import ORG, Action, Body, Event, GroupResolve, Receipt, Severity
 from engine.nudge import Nudge
-from engine.pager.receive import Receiver
 from engine.store import services
 from tests.fakes import FakeClock
 

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from engine import invariants, schema
 from engine.db import Tx
 from engine.models import ORG, LaneName, Rank, Severity
-from engine.pager import notice
 from engine.pager.alarm import raise_alarm
+from engine.rota import notice
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager
 from tests.scenario.sending import alarms, counted

@@ -13,8 +13,8 @@ from aiohttp import web
 from engine.calendar.fetch import LARGEST, fetcher
 from engine.errors import BadCalendar, BadInput, NotFound
 from engine.models import ORG, TimerKind
-from engine.pager.calendars import Calendars, Subject
-from engine.pager.imports import Imports
+from engine.rota.calendars import Calendars, Subject
+from engine.rota.imports import Imports
 from engine.schedule import people_at
 from engine.schema import calendar_imports, overrides
 from engine.schema import timers as timer_rows

@@ -12,9 +12,9 @@ from engine import worker
 from engine.db import Tx
 from engine.models import ORG, LaneName, Timer, TimerKind
 from engine.nudge import Nudge
-from engine.pager import chores as chores_module
-from engine.pager.chores import Chores, Errands
 from engine.pulse import SILENT
+from engine.rota import chores as chores_module
+from engine.rota.chores import Chores, Errands
 from engine.store import timers
 from engine.store.due import beginnings, near
 from engine.store.timers import Arming

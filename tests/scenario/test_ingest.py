@@ -12,8 +12,8 @@ from engine.db import Database
 from engine.directory import OnExhaustion, Policy, Service
 from engine.errors import NotFound
 from engine.grouping import LONGEST_KEY
+from engine.intake.rows import TITLE_LENGTH
 from engine.models import ORG, Actor, Body, Link, Severity, TimerKind, Urgency, Via
-from engine.pager.rows import TITLE_LENGTH
 from engine.schema import alerts, dedup_keys, events, incidents, timeline, timers
 from tests.fakes import START, FakeClock
 from tests.scenario.receiving import Receiving, end, fire, taken

@@ -10,7 +10,7 @@ import pytest
 
 from engine.db import Database, Tx
 from engine.errors import Overloaded, Unavailable
-from engine.pager import receive
+from engine.intake import receive
 from engine.schema import alerts, incidents, timers
 from engine.store import alerts as store
 from tests.fakes import START, FakeClock

@@ -13,8 +13,8 @@ from engine import coverage
 from engine.coverage import Finding, Slack
 from engine.directory import Directory
 from engine.models import ORG, Timer, TimerKind
-from engine.pager.coverage import Coverage
-from engine.pager.roster import Roster
+from engine.rota.coverage import Coverage
+from engine.rota.roster import Roster
 from engine.schema import timers as timer_rows
 from engine.store import findings, timers
 from engine.vault import Vault

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine.models import Actor, Via
-from engine.pager.roster import OverrideSet, ShiftsOf
+from engine.rota.roster import OverrideSet, ShiftsOf
 from tests.scenario.harness import CONFIG, Pager
 
 HOUR = timedelta(hours=1)

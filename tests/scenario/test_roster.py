@@ -13,8 +13,8 @@ from engine.config.parse import parse_config
 from engine.db import Database
 from engine.errors import BadInput, NotFound
 from engine.models import Actor, Via
-from engine.pager.roster import OnCallNow, Roster
 from engine.pager.setup import Setup
+from engine.rota.roster import OnCallNow, Roster
 from engine.vault import Vault
 from tests.fakes import FakeClock
 

@@ -11,8 +11,8 @@ from engine.config.parse import parse_config
 from engine.db import Database
 from engine.directory import NamedSchedule
 from engine.models import Actor, Via
-from engine.pager.roster import Roster
 from engine.pager.setup import Setup
+from engine.rota.roster import Roster
 from engine.schedule import people_at, shifts
 from engine.vault import Vault
 from tests.fakes import FakeClock

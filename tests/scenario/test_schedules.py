@@ -14,10 +14,10 @@ from engine.config.parse import parse_config
 from engine.db import Database
 from engine.errors import BadInput, NotFound, Overtaken, Refused
 from engine.models import ORG, Actor, DeliveryKind, Via
-from engine.pager.drafts import KEPT_FOR, Drafts
-from engine.pager.roster import Roster
-from engine.pager.schedules import Schedules, Wanted
 from engine.pager.setup import Setup
+from engine.rota.drafts import KEPT_FOR, Drafts
+from engine.rota.roster import Roster
+from engine.rota.schedules import Schedules, Wanted
 from engine.schedule import Schedule, parse_schedule
 from engine.schema import deliveries, schedule_versions
 from engine.vault import Vault

@@ -10,8 +10,8 @@ from engine.db import Database
 from engine.directory import Service
 from engine.errors import BadInput, NotFound, Refused
 from engine.models import ORG, Method, Urgency
-from engine.pager.roster import Roster
 from engine.pager.setup import Setup
+from engine.rota.roster import Roster
 from engine.store import directory as store
 from engine.store import services
 from engine.vault import Vault, hash_key

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from bot.app import App
 from engine.errors import Refused
 from engine.models import ORG, LaneName, Method, Page, Rejected, Retry, Throttled, TimerKind, Via
-from engine.pager.handoff import HandoffAnswer, Handoffs
-from engine.pager.reminders import Choices
-from engine.pager.shift_plan import Reminder
+from engine.rota.handoff import HandoffAnswer, Handoffs
+from engine.rota.reminders import Choices
+from engine.rota.shift_plan import Reminder
 from engine.schema import deliveries, handoffs, timers
 from engine.store.timers import disarm
 from tests.fakes import FakeClock

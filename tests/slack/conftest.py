@@ -27,13 +27,13 @@ from bot.slack.health import SlackState
 from engine.clock import monotonic
 from engine.config.parse import parse_config
 from engine.db import Database
+from engine.intake.receive import Receiver
 from engine.models import ORG, Actor, IncidentView, Timer, TimerKind, Via
 from engine.nudge import Nudge
-from engine.pager.receive import Receiver
 from engine.pager.respond import Responder
-from engine.pager.roster import Roster
 from engine.pager.setup import Setup
 from engine.pager.views import Views
+from engine.rota.roster import Roster
 from engine.schema import timers as table
 from engine.store import cards, timers
 from engine.vault import Vault

@@ -9,11 +9,12 @@ from datetime import timedelta
 
 import pytest
 
-from bot.slack import about, answers, blocks, home, maintenance, notices, override_answers
+from bot.slack import about, answers, blocks, home, maintenance, notices
 from bot.slack.errors import Kind, Trouble
 from bot.slack.health import SlackHealth
 from bot.slack.lint import lint_message, lint_view
 from bot.slack.message import Message
+from bot.slack.rota import override_answers
 from engine.directory import (
     ContactMethod,
     ContactRule,
@@ -27,7 +28,7 @@ from engine.directory import (
 from engine.errors import BadCommand, NotFound
 from engine.models import DeliveryKind, Method, Page, TimelineEntry, Urgency
 from engine.pager.respond import Answer
-from engine.pager.roster import OnCallNow, OverrideSet
+from engine.rota.roster import OnCallNow, OverrideSet
 from engine.store.maintenance import Window
 from tests.fakes import FakeClock
 from tests.slack.test_blocks import OURS, texts

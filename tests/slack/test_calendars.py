@@ -15,14 +15,14 @@ from aiohttp import web
 import bot
 from bot.sandbox.content import visible_text
 from bot.sandbox.server import SandboxServer
-from bot.slack import calendars, places
-from bot.slack.calendars import Follow, Link, Wish
 from bot.slack.connection import Rhythm
+from bot.slack.rota import calendars, places
+from bot.slack.rota.calendars import Follow, Link, Wish
 from engine.config.parse import parse_config
 from engine.db import Database, Tx
 from engine.errors import BadCommand, NotFound
 from engine.models import ORG
-from engine.pager.calendars import Calendars
+from engine.rota.calendars import Calendars
 from engine.schema import calendar_imports, findings
 from engine.store import directory as store
 from engine.store import shown

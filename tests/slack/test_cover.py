@@ -13,7 +13,7 @@ import pytest
 
 from bot.sandbox.content import visible_text
 from bot.sandbox.server import SandboxServer
-from bot.slack import cover
+from bot.slack.rota import cover
 from engine.errors import BadCommand
 from tests.fakes import START, FakeClock
 from tests.slack.office import Office, opened

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack import grammar as g
 from bot.slack import maintenance as m
-from bot.slack import override_text as o
-from bot.slack import who_text as w
-from bot.slack.times import Span
+from bot.slack.grammar import oncall as g
+from bot.slack.grammar import override_text as o
+from bot.slack.grammar import who_text as w
+from bot.slack.grammar.times import Span
 from engine.errors import BadCommand
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

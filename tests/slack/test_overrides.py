@@ -14,7 +14,7 @@ from bot.sandbox.content import visible_text
 from bot.sandbox.hands import Hands
 from bot.sandbox.state import Message
 from bot.slack.lint import lint_message, lint_view
-from bot.slack.override_answers import DROP, PICK, SAVE, UNDO, Echo, Proposal, echo, proposal_of
+from bot.slack.rota.override_answers import DROP, PICK, SAVE, UNDO, Echo, Proposal, echo, proposal_of
 from engine.config.parse import parse_config
 from engine.directory import NamedSchedule, Person
 from engine.errors import BadCommand

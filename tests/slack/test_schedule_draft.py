@@ -15,10 +15,10 @@ from bot.slack.modals import schedule_views as views
 from bot.slack.modals.opening import View, _payload
 from bot.slack.modals.schedule_draft import LayerDraft, Mistakes, ScheduleDraft
 from bot.slack.modals.schedule_edits import typed_layer, typed_whole, with_entry, with_person
-from bot.slack.schedule_text import SHOWN, change_lines
+from bot.slack.rota.schedule_text import SHOWN, change_lines
 from engine.directory import NamedSchedule, Person
 from engine.errors import BadCommand
-from engine.pager.schedules import Edited
+from engine.rota.schedules import Edited
 from engine.schedule import Schedule, parse_schedule
 from engine.schedule.diff import diff
 

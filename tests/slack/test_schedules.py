@@ -15,9 +15,9 @@ from bot.sandbox.server import SandboxServer
 from bot.sandbox.state import Message
 from bot.sandbox.state import View as Shown
 from bot.sandbox.world import Options
-from bot.slack.schedules import ScheduleDeed, Verb, parse
+from bot.slack.rota.schedules import ScheduleDeed, Verb, parse
 from engine.models import Actor, Via
-from engine.pager.schedules import Wanted
+from engine.rota.schedules import Wanted
 from engine.schedule import Schedule, parse_schedule
 from tests.slack.conftest import PATIENT_S, Desk, build_desk, slack_settings, until
 

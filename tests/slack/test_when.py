@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.times import read_interval, read_moment, read_span
-from bot.slack.when import Span
+from bot.slack.grammar.times import read_interval, read_moment, read_span
+from bot.slack.grammar.when import Span
 from engine.clock import monotonic
 from engine.errors import BadCommand
 from engine.schedule.walltime import to_instant, to_wall

@@ -9,11 +9,12 @@ import pytest
 
 import bot
 from bot.sandbox.content import visible_text
-from bot.slack import answers, shift_answers
+from bot.slack import answers
 from bot.slack.lint import lint_message
+from bot.slack.rota import shift_answers
 from engine.config.parse import parse_config
 from engine.directory import Person
-from engine.pager.roster import ShiftOf, ShiftsOf
+from engine.rota.roster import ShiftOf, ShiftsOf
 from tests.fakes import START
 from tests.slack.conftest import Desk, until
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engine.pager.cover_rules import ends_at, head_start, takeable
 from engine.parts import Part
+from engine.rota.cover_rules import ends_at, head_start, takeable
 
 NOW = datetime(2026, 3, 6, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -8,8 +8,8 @@ import pytest
 
 from engine.directory import Service
 from engine.grouping import LONGEST_KEY
+from engine.intake.fold import Plan, Request, fold, prepare, take_together
 from engine.models import Action, Actor, Body, Event, GroupResolve, Severity, Urgency, Via
-from engine.pager.fold import Plan, Request, fold, prepare, take_together
 
 CHECKOUT = Service(1, "checkout", None, None)
 SEARCH = Service(2, "search", None, None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from engine.directory import Person
-from engine.pager.load import least_loaded_first, load
-from engine.pager.roster import ShiftOf, ShiftsOf
+from engine.rota.load import least_loaded_first, load
+from engine.rota.roster import ShiftOf, ShiftsOf
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

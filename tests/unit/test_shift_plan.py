@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.pager.shift_plan import Due, Plan, Reminder, Told, plan
+from engine.rota.shift_plan import Due, Plan, Reminder, Told, plan
 from engine.schedule import (
     OverrideKind,
     Schedule,

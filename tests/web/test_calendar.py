@@ -14,7 +14,7 @@ from bot.app import build
 from bot.settings import Settings
 from engine.config.parse import parse_config
 from engine.errors import BadInput
-from engine.pager.calendars import Calendars, Subject
+from engine.rota.calendars import Calendars, Subject
 from tests.fakes import FakeClock
 
 CONFIG = """

@@ -17,12 +17,12 @@ import sqlalchemy as sa
 from bot.web.parts import Phones, WebParts
 from engine import db
 from engine.db import Database
+from engine.intake.receive import Receiver
 from engine.models import ORG, Method
 from engine.nudge import Nudge
-from engine.pager.receive import Receiver
 from engine.pager.respond import Responder
-from engine.pager.roster import Roster
 from engine.pager.views import Views
+from engine.rota.roster import Roster
 from engine.schema import contact_methods, deliveries
 from engine.store import directory, keys, people, services
 from engine.vault import Vault, hash_key

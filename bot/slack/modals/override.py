@@ -10,17 +10,17 @@ from typing import Final
 
 from bot.slack import words
 from bot.slack.escape import cut
+from bot.slack.grammar.times import FORMS, Span, read_interval
 from bot.slack.identity import Asker, Identity
 from bot.slack.message import Block, context, option, plain_text, section
 from bot.slack.modals.opening import About, Done, Json, View, Wrong
 from bot.slack.modals.values import Values, text
-from bot.slack.override_answers import Proposal, echo_lines, proposal_of
-from bot.slack.overrides import FORM, OverrideCommand, may_be_meant
-from bot.slack.times import FORMS, Span, read_interval
+from bot.slack.rota.override_answers import Proposal, echo_lines, proposal_of
+from bot.slack.rota.overrides import FORM, OverrideCommand, may_be_meant
 from engine.clock import Clock
 from engine.directory import NamedSchedule, Person
 from engine.errors import BadCommand, BadInput, NotFound, Refused
-from engine.pager.roster import Roster
+from engine.rota.roster import Roster
 from engine.schedule import OverrideKind
 
 TITLE: Final = "Override"

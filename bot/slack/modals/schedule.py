@@ -11,20 +11,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bot.slack import escape, schedule_text
+from bot.slack import escape
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.modals import schedule_edits as edits
 from bot.slack.modals import schedule_views as views
 from bot.slack.modals.opening import About, Done, Json, View, Wrong
 from bot.slack.modals.schedule_draft import Mistakes, ScheduleDraft
 from bot.slack.modals.values import Values, many
+from bot.slack.rota import schedule_text
 from engine.clock import Clock
 from engine.directory import Person
 from engine.errors import NotFound, Overtaken
 from engine.models import Actor
-from engine.pager.drafts import Drafts
-from engine.pager.roster import Roster
-from engine.pager.schedules import Schedules, Wanted
+from engine.rota.drafts import Drafts
+from engine.rota.roster import Roster
+from engine.rota.schedules import Schedules, Wanted
 from engine.schedule.diff import Changed
 from engine.schedule.zones import zone_named
 from engine.store.drafts import Draft

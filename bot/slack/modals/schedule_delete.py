@@ -5,14 +5,15 @@ Never deletes one that a policy pages; that is said before the question is asked
 
 from __future__ import annotations
 
-from bot.slack import escape, schedule_text
+from bot.slack import escape
 from bot.slack.answers import names
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import section
 from bot.slack.modals.opening import About, Done, Json, View, Wrong
 from bot.slack.modals.values import Values
-from engine.pager.roster import Roster
-from engine.pager.schedules import Schedules, check_unused
+from bot.slack.rota import schedule_text
+from engine.rota.roster import Roster
+from engine.rota.schedules import Schedules, check_unused
 
 
 class ScheduleDeleteForm:

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from bot.slack.modals.schedule_holidays import read_holidays, show_holidays
 from bot.slack.modals.schedule_hours import read_hours, show_hours
 from engine.errors import BadInput
-from engine.pager.schedules import Edited
+from engine.rota.schedules import Edited
 from engine.schedule import Schedule, Unit, dump_schedule, parse_schedule
 from engine.schedule.fields import Fields
 

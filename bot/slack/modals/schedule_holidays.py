@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from bot.slack.typed import tidy
+from bot.slack.grammar.typed import tidy
 from engine.errors import BadInput
 from engine.schedule.fields import Fields
 from engine.schedule.parse_holidays import parse_holidays

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import time
 from typing import Final
 
-from bot.slack.typed import folded, tidy
+from bot.slack.grammar.typed import folded, tidy
 from engine.errors import BadInput
 from engine.schedule import Restriction, Weekday
 
