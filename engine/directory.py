@@ -101,6 +101,15 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
+class InForce:
+    """A version of a schedule from `start` up to `end`."""
+
+    schedule: Schedule
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class NamedSchedule:
     """A schedule with its id and name. `schedule` names people by the decimal text of their id."""
 

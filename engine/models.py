@@ -237,6 +237,25 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
+class NewDelivery:
+    """A delivery to queue; `idem_key` makes a second one of the same step impossible."""
+
+    incident_id: int | None
+    kind: DeliveryKind
+    method: Method
+    idem_key: str
+    due_at: datetime
+    person_id: int | None = None
+    method_id: int | None = None
+    address: str | None = None
+    round: int = 0
+    pass_: int = 0
+    level: int = 0
+    step: int = 0
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """One message to one contact method for one step."""
 

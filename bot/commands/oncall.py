@@ -18,7 +18,7 @@ from bot.commands.say import local, say, say_json
 from engine.config.durations import show_duration
 from engine.directory import Person
 from engine.errors import BadCommand
-from engine.rota.roster import OnCallNow
+from engine.rota.on_call import OnCallNow
 
 Json = Annotated[bool, Parameter("--json", negative=())]
 
@@ -75,7 +75,7 @@ async def override(
     async with opened() as engine:
         directory = await engine.roster.directory()
         now = engine.clock.now()
-        done = await engine.roster.override(
+        done = await engine.roster.overrides.set(
             schedule_id=None if schedule is None else names.schedule(directory, schedule).id,
             person_id=names.person(directory, person).id,
             start_at=now,

@@ -18,7 +18,7 @@ from bot.slack.message import Message
 from engine.directory import ContactMethod, Directory, Person
 from engine.models import Method, Urgency
 from engine.pager.ladder import Resolver, reaches_somebody
-from engine.rota.roster import OnCallNow
+from engine.rota.on_call import OnCallNow
 
 TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
     "who": (

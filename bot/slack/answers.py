@@ -16,7 +16,7 @@ from engine.directory import Person
 from engine.errors import BadCommand, MidwatchError
 from engine.models import IncidentView, TimelineEntry
 from engine.pager.respond import Answer
-from engine.rota.roster import OnCallNow
+from engine.rota.on_call import OnCallNow
 
 SECTION_MAX: Final = 2800
 TOTAL_MAX: Final = 8500

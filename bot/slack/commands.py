@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from bot.slack import about, answers, blocks, escape, maintenance, words
 from bot.slack.grammar import oncall as grammar
 from bot.slack.grammar import override_text, who_text
+from bot.slack.grammar.maintenance_text import EndMaintenance, ListMaintenance, StartMaintenance
 from bot.slack.health import SlackHealth
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message
@@ -120,9 +121,7 @@ class Commands:
                 | override_text.CancelOverride()
             ):
                 return await self._overrides.do(command, asker)
-            case (
-                maintenance.StartMaintenance() | maintenance.EndMaintenance() | maintenance.ListMaintenance()
-            ):
+            case StartMaintenance() | EndMaintenance() | ListMaintenance():
                 return await self._maintenance.do(command, asker)
             case grammar.Me():
                 return about.me(await self._identity.enrol(asker))

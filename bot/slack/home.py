@@ -17,7 +17,7 @@ from bot.slack.message import Block, Message, actions, button, context, plain_te
 from engine.directory import Person
 from engine.errors import Refused
 from engine.models import IncidentView
-from engine.rota.roster import OnCallNow
+from engine.rota.on_call import OnCallNow
 
 SHOWN: Final = 15
 

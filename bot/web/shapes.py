@@ -24,7 +24,7 @@ from engine.models import (
     Urgency,
     Via,
 )
-from engine.rota.roster import OnCallNow
+from engine.rota.on_call import OnCallNow
 
 LARGEST_ID: Final = 2**63 - 1
 Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]

@@ -15,7 +15,7 @@ from bot.web.problems import Problem
 from bot.web.routes import Reply, Route
 from bot.web.shapes import Instant, OnCallPerson, SchedulePath
 from engine.errors import NotFound
-from engine.rota.roster import ShiftOf
+from engine.rota.on_call import ShiftOf
 from engine.store.directory import TokenRow
 
 USUAL: Final = timedelta(days=14)

@@ -11,10 +11,9 @@ from typing import Final
 import structlog
 
 from engine.db import Tx
-from engine.models import DeliveryKind, Method, Rank
+from engine.models import DeliveryKind, Method, NewDelivery, Rank
 from engine.pager.apply import deliver_armings
 from engine.store import deliveries, timers
-from engine.store.deliveries import NewDelivery
 
 log = structlog.get_logger(__name__)
 

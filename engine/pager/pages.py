@@ -12,9 +12,8 @@ from datetime import datetime
 from engine.contact import Step
 from engine.directory import Directory
 from engine.escalation.fate import FALLBACK, Effect, Fate, PageFallback, PageLevel, PageResponder, Say, Tell
-from engine.models import DeliveryKind, Method, Urgency
+from engine.models import DeliveryKind, Method, NewDelivery, Urgency
 from engine.pager.ladder import Link, steps
-from engine.store.deliveries import NewDelivery
 
 
 class Pages:

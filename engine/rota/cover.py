@@ -13,22 +13,23 @@ from typing import Final, TypeVar
 
 import structlog
 
+from engine import covering
 from engine.clock import Clock
+from engine.covering import Request
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, Person
 from engine.errors import BadInput, NotFound, Refused
 from engine.models import ORG, Actor, Rank, Timer, TimerKind
 from engine.parts import Part
+from engine.rota import addressed, notice, override_rules
 from engine.rota import cover_rules as rules
 from engine.rota import cover_words as words
-from engine.rota import notice, override_rules
 from engine.rota.cover_rules import Wish
 from engine.rota.cover_words import Story
 from engine.rota.load import LOOK, least_loaded_first, load
 from engine.rota.roster import Roster
 from engine.schedule import OverrideKind
 from engine.store import covers, notices, timers
-from engine.store.covers import Request
 from engine.store.timers import Arming
 
 log = structlog.get_logger(__name__)
@@ -81,8 +82,11 @@ class Cover:
             await timers.arm(tx, ORG, [Arming(TimerKind.COVER, request.id, until, rank=Rank.NOTICE)])
             story = Story(request, wish.named, asker, (wish.whole,))
             questions = [
-                notice.to_person(
-                    one, _key(request.id, one.id), words.question(story, one, covers.ASKED), now + place * gap
+                addressed.to_person(
+                    one,
+                    _key(request.id, one.id),
+                    words.question(story, one, covering.ASKED),
+                    now + place * gap,
                 )
                 for place, one in enumerate(people)
             ]
@@ -107,14 +111,14 @@ class Cover:
             new = rules.takeable(story.left, part, now) if story.request.open else ()
             if not new:
                 return CoverAnswer(False, rules.too_late(story, person))
-            await covers.answer(tx, ORG, request_id, person.id, covers.ACCEPTED, now)
+            await covers.answer(tx, ORG, request_id, person.id, covering.ACCEPTED, now)
             story = rules.with_parts(story, person, new)
             if not story.left:
-                await covers.end(tx, ORG, request_id, covers.FILLED, now)
-                story = rules.with_status(story, covers.FILLED)
-            waiting = sum(said == covers.ASKED for who, said in answers.items() if who != person.id)
+                await covers.end(tx, ORG, request_id, covering.FILLED, now)
+                story = rules.with_status(story, covering.FILLED)
+            waiting = sum(said == covering.ASKED for who, said in answers.items() if who != person.id)
             await self._tell_accepted(tx, story, person, new, waiting, now)
-            await _show(tx, directory, story, {**answers, person.id: covers.ACCEPTED}, now)
+            await _show(tx, directory, story, {**answers, person.id: covering.ACCEPTED}, now)
             for one in new:
                 await self._place(tx, story, person, one, actor, now)
             own = words.spans(new, person.timezone)
@@ -130,7 +134,7 @@ class Cover:
         cover = override_rules.Asked(
             story.named.id, person.id, part.start, part.end, actor, OverrideKind.COVER.value, story.asker.id
         )
-        placed = await self._roster.place(tx, cover, now)
+        placed = await self._roster.overrides.place(tx, cover, now)
         await covers.insert_part(tx, ORG, story.request.id, placed.override.id)
 
     async def _tell_accepted(
@@ -138,10 +142,10 @@ class Cover:
     ) -> None:
         key = f"cover:{story.request.id}:accepted:{story.request.rev}"
         text = words.accepted_for_asker(story, person, new, waiting)
-        told = [notice.to_person(story.asker, key, {"text": text}, now)]
+        told = [addressed.to_person(story.asker, key, {"text": text}, now)]
         if story.named.channel:
             line = {"text": words.accepted_for_channel(story, person, new)}
-            told.append(notice.to_channel(story.named.channel, f"{key}:channel", line, now))
+            told.append(addressed.to_channel(story.named.channel, f"{key}:channel", line, now))
         await notice.tell(tx, ORG, told, now)
 
     async def decline(self, request_id: int, actor: Actor) -> CoverAnswer:
@@ -153,11 +157,11 @@ class Cover:
         async def unit(tx: Tx) -> CoverAnswer:
             story, answers = await _changing(tx, directory, request_id)
             rules.check_may_answer(story, answers, person)
-            if not story.request.open or answers[person.id] != covers.ASKED:
+            if not story.request.open or answers[person.id] != covering.ASKED:
                 return CoverAnswer(False, rules.too_late(story, person))
-            await covers.answer(tx, ORG, request_id, person.id, covers.DECLINED, now)
-            answers = {**answers, person.id: covers.DECLINED}
-            waiting = [who for who, said in answers.items() if said == covers.ASKED]
+            await covers.answer(tx, ORG, request_id, person.id, covering.DECLINED, now)
+            answers = {**answers, person.id: covering.DECLINED}
+            waiting = [who for who, said in answers.items() if said == covering.ASKED]
             if waiting:
                 await _ask_next(tx, request_id, waiting, now)
             else:
@@ -181,8 +185,8 @@ class Cover:
                 raise Refused(f"Only {story.asker.name} or an admin can take that back.")
             if not story.request.open:
                 return CoverAnswer(False, f"Number {request_id} is over: it is {story.request.status}.")
-            await covers.end(tx, ORG, request_id, covers.WITHDRAWN, now)
-            story = rules.with_status(story, covers.WITHDRAWN)
+            await covers.end(tx, ORG, request_id, covering.WITHDRAWN, now)
+            story = rules.with_status(story, covering.WITHDRAWN)
             await _show(tx, directory, story, answers, now)
             kept = words.who_has_it(story, person.timezone)
             stays = f" It stays that {kept}; `/override cancel` ends that." if kept else ""
@@ -213,7 +217,7 @@ class Cover:
         parts = await covers.taken(tx, ORG, [request.id])
         story = rules.story_of(directory, request, parts)
         if story is None or not story.left:
-            await covers.end(tx, ORG, request.id, covers.EXPIRED, now)
+            await covers.end(tx, ORG, request.id, covering.EXPIRED, now)
             return
         said = await covers.answers(tx, ORG, [request.id])
         story = await _expire(tx, story, NOBODY_IN_TIME, now)
@@ -237,7 +241,7 @@ async def _insert(tx: Tx, wish: Wish, now: datetime) -> Request:
             raise BadInput(f"You ask for that already, as number {other.id}: `/oncall cover list`.")
     asked = [one.id for one in wish.people]
     number = await covers.insert(tx, ORG, wish.named.id, wish.asker.id, wish.whole, asked, now)
-    return Request(number, wish.named.id, wish.asker.id, wish.whole, covers.OPEN, 0)
+    return Request(number, wish.named.id, wish.asker.id, wish.whole, covering.OPEN, 0)
 
 
 async def _changing(tx: Tx, directory: Directory, request_id: int) -> tuple[Story, Mapping[int, str]]:
@@ -270,12 +274,12 @@ async def _ask_next(tx: Tx, request_id: int, waiting: Sequence[int], now: dateti
 
 
 async def _expire(tx: Tx, story: Story, why: str, now: datetime) -> Story:
-    await covers.end(tx, ORG, story.request.id, covers.EXPIRED, now)
+    await covers.end(tx, ORG, story.request.id, covering.EXPIRED, now)
     key = f"cover:{story.request.id}:expired"
     text = words.expired_for_asker(story, why)
-    told = [notice.to_person(story.asker, key, {"text": text}, now)]
+    told = [addressed.to_person(story.asker, key, {"text": text}, now)]
     if story.named.channel:
         line = {"text": words.expired_for_channel(story, why)}
-        told.append(notice.to_channel(story.named.channel, f"{key}:channel", line, now))
+        told.append(addressed.to_channel(story.named.channel, f"{key}:channel", line, now))
     await notice.tell(tx, ORG, told, now)
-    return rules.with_status(story, covers.EXPIRED)
+    return rules.with_status(story, covering.EXPIRED)

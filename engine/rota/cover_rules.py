@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from engine import covering
+from engine.covering import Request, Taken
 from engine.directory import Directory, NamedSchedule, Person
 from engine.errors import BadInput, NotFound, Refused
 from engine.models import Actor
 from engine.parts import Part, rest
+from engine.rota.addressed import has_slack
 from engine.rota.cover_words import Story, spans, who_has_it
-from engine.rota.notice import has_slack
 from engine.schedule import shifts
-from engine.store import covers
-from engine.store.covers import Request, Taken
 
 BEFORE: Final = timedelta(hours=1)  # the shift: by then the asker must know
 NEAR: Final = timedelta(hours=2)  # then everybody is asked at once
@@ -154,9 +154,9 @@ def check_may_answer(story: Story, answers: Mapping[int, str], person: Person) -
 def too_late(story: Story, person: Person) -> str:
     """Why an answer changed nothing."""
     zone, has = person.timezone, who_has_it(story, person.timezone)
-    if story.request.status == covers.WITHDRAWN:
+    if story.request.status == covering.WITHDRAWN:
         return f"{story.asker.name} does not need cover any more."
-    if story.request.status == covers.EXPIRED:
+    if story.request.status == covering.EXPIRED:
         return f"The request of {story.whose} is over; {story.asker.name} was told that nobody took it."
     if has and story.left and story.request.open:
         return f"That is not free: {has}. Still open: {spans(story.left, zone)}."

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, Final
 
+from engine import covering
+from engine.covering import Request
 from engine.directory import NamedSchedule, Person
 from engine.parts import Part, halves
 from engine.rota.clockwords import between, length
 from engine.schedule.zones import zone_named
-from engine.store import covers
-from engine.store.covers import Request
 
 ACCEPT: Final = "cover_accept"
 FIRST_HALF: Final = "cover_accept_first"
@@ -49,13 +49,13 @@ def question(story: Story, person: Person, answer: str) -> dict[str, Any]:
     whole = spans([story.request.whole], person.timezone)
     if own:
         return {"text": f"✅ You cover {story.whose}: {spans(own, person.timezone)}. Thank you."}
-    if answer == covers.DECLINED:
+    if answer == covering.DECLINED:
         return {"text": f"You said no to covering {story.whose}: {whole}."}
-    if story.request.status == covers.WITHDRAWN:
+    if story.request.status == covering.WITHDRAWN:
         return {"text": f"↩️ {story.asker.name} does not need cover any more: {whole}."}
-    if story.request.status == covers.FILLED:
+    if story.request.status == covering.FILLED:
         return {"text": f"☑️ {_whom(story)} covers {story.whose}: {whole}. Nothing to do for you."}
-    if story.request.status == covers.EXPIRED:
+    if story.request.status == covering.EXPIRED:
         return {"text": f"⌛ The request of {story.whose} is over: {whole}."}
     return _asking(story, person)
 

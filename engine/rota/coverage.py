@@ -16,14 +16,13 @@ from engine import coverage
 from engine.coverage import Finding, Slack
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule
-from engine.models import ORG, Timer
+from engine.models import ORG, NewDelivery, Timer
 from engine.nudge import Nudge
 from engine.pager.alarm import OPS_CHANNEL
-from engine.rota import notice
+from engine.rota import addressed, notice
 from engine.rota.roster import Roster
 from engine.schedule.walltime import to_instant, to_wall
 from engine.store import calendars, findings, shown
-from engine.store.deliveries import NewDelivery
 
 log = structlog.get_logger(__name__)
 
@@ -112,7 +111,7 @@ async def _keep(tx: Tx, named: NamedSchedule, found: Sequence[Finding], slack: S
 
 def to_whom(named: NamedSchedule, key: str, text: str, now: datetime) -> NewDelivery:
     """To the schedule's channel, else to whoever runs Midwatch."""
-    return notice.to_channel(named.channel or OPS_CHANNEL, key, {"text": text}, now)
+    return addressed.to_channel(named.channel or OPS_CHANNEL, key, {"text": text}, now)
 
 
 def _text(named: NamedSchedule, new: Sequence[Finding]) -> str:

@@ -16,15 +16,14 @@ from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule, Person, TargetKind
 from engine.errors import NotFound, Refused
-from engine.models import ORG, Actor, Rank, Timer, TimerKind
-from engine.rota import notice
+from engine.models import ORG, Actor, NewDelivery, Rank, Timer, TimerKind
+from engine.rota import addressed, notice
 from engine.rota.clockwords import between, wall
 from engine.rota.roster import Roster
 from engine.rota.shift_plan import LOOK_BACK, Handing
 from engine.schedule import people_at, shifts
 from engine.store import handoffs as store
 from engine.store import timers
-from engine.store.deliveries import NewDelivery
 from engine.store.handoffs import Handoff, Noisy, OpenIncident
 from engine.store.timers import Arming
 
@@ -68,13 +67,13 @@ def _posts(
     named: NamedSchedule,
     handing: Handing,
     number: int,
-    body: notice.Body,
+    body: addressed.Body,
     now: datetime,
 ) -> Sequence[NewDelivery | None]:
     if named.channel:
-        return [notice.to_channel(named.channel, f"handoff:{number}", body, now)]
+        return [addressed.to_channel(named.channel, f"handoff:{number}", body, now)]
     coming = _people(directory, handing.came)
-    return [notice.to_person(one, f"handoff:{number}:{one.id}", body, now) for one in coming]
+    return [addressed.to_person(one, f"handoff:{number}:{one.id}", body, now) for one in coming]
 
 
 async def _sheet(
@@ -269,6 +268,6 @@ def _unaccepted(
     text = f"⏰ {names} did not accept the handoff of {named.name} in 15 minutes. Pages still go there."
     if named.channel:
         mentions = [one.slack_user_id for one in waiting if one.slack_user_id]
-        return [notice.to_channel(named.channel, key, {"text": text, "mentions": mentions}, now)]
+        return [addressed.to_channel(named.channel, key, {"text": text, "mentions": mentions}, now)]
     own = f"⏰ You did not accept the handoff of {named.name} in 15 minutes. Pages come to you all the same."
-    return [notice.to_person(one, f"{key}:{one.id}", {"text": own}, now) for one in waiting]
+    return [addressed.to_person(one, f"{key}:{one.id}", {"text": own}, now) for one in waiting]

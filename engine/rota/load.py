@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Final
 
 from engine.directory import Person
-from engine.rota.roster import ShiftsOf
+from engine.rota.on_call import ShiftsOf
 
 LOOK: Final = timedelta(weeks=4)  # to both sides of now
 

@@ -11,56 +11,14 @@ from typing import Any, Final
 
 from engine.backoff import MOST_ATTEMPTS
 from engine.db import Tx
-from engine.directory import ContactMethod, Person
-from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method, Rank
+from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method, NewDelivery, Rank
 from engine.pager.apply import deliver_armings
+from engine.rota.addressed import Body
 from engine.store import deliveries, notices, timers
-from engine.store.deliveries import NewDelivery
 
-Body = Mapping[str, Any]
 IN_FLIGHT: Final = timedelta(seconds=15)  # longer than a send may take: then it is known where it stands
 SHOWN: Final = frozenset({DeliveryStatus.SENT, DeliveryStatus.DELIVERED})
 LIVES: Final = SHOWN | {DeliveryStatus.QUEUED, DeliveryStatus.SENDING}
-
-
-def to_person(person: Person, key: str, body: Body, due_at: datetime) -> NewDelivery | None:
-    """By direct message, else by mail; None for whom neither reaches."""
-    method = _method(person)
-    if method is None or not person.active:
-        return None
-    return NewDelivery(
-        incident_id=None,
-        kind=DeliveryKind.NOTICE,
-        method=method.kind,
-        idem_key=key,
-        due_at=due_at,
-        person_id=person.id,
-        method_id=method.id,
-        body=body,
-    )
-
-
-def _method(person: Person) -> ContactMethod | None:
-    usable = {method.kind: method for method in person.methods if method.usable}
-    return usable.get(Method.SLACK) or usable.get(Method.EMAIL)
-
-
-def has_slack(person: Person) -> bool:
-    """Can this person press a button?"""
-    method = _method(person)
-    return person.active and method is not None and method.kind is Method.SLACK
-
-
-def to_channel(channel: str, key: str, body: Body, due_at: datetime) -> NewDelivery:
-    return NewDelivery(
-        incident_id=None,
-        kind=DeliveryKind.NOTICE,
-        method=Method.CHANNEL,
-        idem_key=key,
-        due_at=due_at,
-        address=channel,
-        body=body,
-    )
 
 
 async def tell(tx: Tx, org_id: int, new: Sequence[NewDelivery | None], now: datetime) -> None:

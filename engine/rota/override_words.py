@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from engine.directory import Directory, NamedSchedule, Override, Person
-from engine.models import Actor
-from engine.rota import notice
+from engine.models import Actor, NewDelivery
+from engine.rota import addressed
 from engine.rota.clockwords import between
 from engine.schedule import OverrideKind
-from engine.store.deliveries import NewDelivery
 
 
 def names(people: Sequence[Person]) -> str:
@@ -92,7 +91,7 @@ class _Told:
         self._seen.add(person.id)
         by = "" if person.id == self._actor.person_id else self._actor.name
         text = self._text(lead, person.timezone, by)
-        self._add([notice.to_person(person, f"{self._key}:p{person.id}", {"text": text}, self._now)])
+        self._add([addressed.to_person(person, f"{self._key}:p{person.id}", {"text": text}, self._now)])
 
     def actor(self, lead: str) -> None:
         person = self._directory.people.get(self._actor.person_id or 0)
@@ -103,7 +102,7 @@ class _Told:
         if self._named.channel:
             text = self._text(lead, self._named.schedule.timezone, self._actor.name)
             key = f"{self._key}:channel"
-            self._add([notice.to_channel(self._named.channel, key, {"text": text}, self._now)])
+            self._add([addressed.to_channel(self._named.channel, key, {"text": text}, self._now)])
 
     def _text(self, lead: str, timezone: str, by: str) -> str:
         when = between(self._override.start_at, self._override.end_at, timezone)

@@ -14,8 +14,8 @@ import structlog
 
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule, Person
-from engine.models import ORG, Method, Rank, Timer, TimerKind
-from engine.rota import notice
+from engine.models import ORG, Method, NewDelivery, Rank, Timer, TimerKind
+from engine.rota import addressed, notice
 from engine.rota.clockwords import between, length
 from engine.rota.handoff import hand_off
 from engine.rota.roster import Roster
@@ -23,7 +23,6 @@ from engine.rota.shift_plan import LEADS, Due, Plan, Reminder, Told, plan
 from engine.schema import EPOCH, MICROSECOND
 from engine.store import reminders as store
 from engine.store import timers
-from engine.store.deliveries import NewDelivery
 from engine.store.reminders import Mark
 from engine.store.timers import Arming
 
@@ -103,7 +102,7 @@ def _reminders(
         body = {"text": _text(named, person, due, now)}
         if due.kind in LEADS:
             body["not_after"] = due.at.isoformat()
-        yield notice.to_person(person, key, body, now)
+        yield addressed.to_person(person, key, body, now)
 
 
 def _text(named: NamedSchedule, person: Person, due: Due, now: datetime) -> str:

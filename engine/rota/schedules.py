@@ -17,7 +17,7 @@ from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule, TargetKind
 from engine.errors import BadInput, NotFound, Overtaken, Refused
 from engine.models import ORG, Actor
-from engine.rota import notice
+from engine.rota import addressed, notice
 from engine.rota.schedule_words import told
 from engine.schedule import Schedule, dump_schedule
 from engine.schedule.diff import Changed, diff
@@ -191,7 +191,7 @@ async def _tell(tx: Tx, channel: str | None, schedule_id: int, text: str, now: d
     """In the transaction of the change: it is told if and only if it is saved."""
     if channel:
         key = f"schedule:{schedule_id}:{now.isoformat()}"
-        await notice.tell(tx, ORG, [notice.to_channel(channel, key, {"text": text}, now)], now)
+        await notice.tell(tx, ORG, [addressed.to_channel(channel, key, {"text": text}, now)], now)
 
 
 def everybody(schedule: Schedule) -> list[str]:

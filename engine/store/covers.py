@@ -6,51 +6,15 @@ A part counts as long as its override does: it is gone when that is cancelled.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from engine.covering import ASKED, OPEN, Request, Taken
 from engine.db import Tx, any_of
 from engine.parts import Part
 from engine.schema import ASKING, cover_offers, cover_parts, cover_requests, overrides
-
-ASKED: Final = "asked"
-ACCEPTED: Final = "accepted"
-DECLINED: Final = "declined"
-
-OPEN: Final = "open"
-FILLED: Final = "filled"
-EXPIRED: Final = "expired"
-WITHDRAWN: Final = "withdrawn"
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """Somebody seeks cover for `whole` of their time on a schedule."""
-
-    id: int
-    schedule_id: int
-    asker_id: int
-    whole: Part
-    status: str
-    rev: int
-
-    @property
-    def open(self) -> bool:
-        return self.status == OPEN
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A part that somebody covers."""
-
-    request_id: int
-    person_id: int
-    part: Part
-    override_id: int
-
 
 _COLUMNS: Final = (
     cover_requests.c.id,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from sqlalchemy import RowMapping
 
 from engine.bulk import Insert, ReturningInsert, insert_many, update_many
 from engine.db import Tx, any_of, given, given_list
-from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method
+from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method, NewDelivery
 from engine.schema import REFERRED, contact_methods, deliveries, incidents
 
 # Spelled out like the index predicate: see schema.UNFINISHED.
@@ -26,25 +25,6 @@ _OF_THE_INCIDENT = sa.and_(
     deliveries.c.incident_id == given("incident", deliveries.c.incident_id),
 )
 _THESE = any_of(deliveries.c.id, given_list("ids", deliveries.c.id))
-
-
-@dataclass(frozen=True, slots=True)
-class NewDelivery:
-    """A delivery to queue; `idem_key` makes a second one of the same step impossible."""
-
-    incident_id: int | None
-    kind: DeliveryKind
-    method: Method
-    idem_key: str
-    due_at: datetime
-    person_id: int | None = None
-    method_id: int | None = None
-    address: str | None = None
-    round: int = 0
-    pass_: int = 0
-    level: int = 0
-    step: int = 0
-    body: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _delivery(row: RowMapping) -> Delivery:

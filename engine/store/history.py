@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -15,19 +14,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.db import Tx
+from engine.directory import InForce
 from engine.errors import BadInput
-from engine.schedule import OverrideKind, Schedule, ScheduleOverride, parse_schedule, with_overrides
+from engine.schedule import OverrideKind, ScheduleOverride, parse_schedule, with_overrides
 from engine.schema import overrides, schedule_versions, schedules
 from engine.store.calendars import read_shifts
-
-
-@dataclass(frozen=True, slots=True)
-class InForce:
-    """A version of a schedule from `start` up to `end`."""
-
-    schedule: Schedule
-    start: datetime
-    end: datetime
 
 
 async def read_history(

@@ -43,12 +43,12 @@ async def test_an_override_from_the_command_to_the_echo_and_back(chromium: str, 
         await pick.click()
         await opened.get_by_text("Take it back with").wait_for(timeout=PATIENT)
         assert await opened.get_by_text("Nothing is saved yet.").count() == 0
-        assert len(await midwatch.app.roster.overrides()) == 1
+        assert len(await midwatch.app.roster.overrides.listed()) == 1
         undo = opened.get_by_role("button", name="Undo")
         await fits(undo)
         await undo.click()
         await opened.get_by_text("is cancelled").first.wait_for(timeout=PATIENT)
-        assert await midwatch.app.roster.overrides() == []
+        assert await midwatch.app.roster.overrides.listed() == []
 
 
 async def test_an_override_by_the_form(chromium: str, tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ async def test_an_override_by_the_form(chromium: str, tmp_path: Path) -> None:
         await form.get_by_label("When").fill("fri 18:00 - mon 9:00")
         await send.click()
         await form.get_by_text("Nothing is saved yet.").wait_for(timeout=PATIENT)
-        assert await midwatch.app.roster.overrides() == []
+        assert await midwatch.app.roster.overrides.listed() == []
         await fits(opened.get_by_role("button", name="Confirm"))
         await send.click()
         await opened.get_by_text("Take it back with").wait_for(timeout=PATIENT)
-        assert len(await midwatch.app.roster.overrides()) == 1
+        assert len(await midwatch.app.roster.overrides.listed()) == 1

@@ -82,7 +82,7 @@ class Team:
                 assert status == 200
         phones = self.exchange.phones.values()
         await self.until(lambda: not any(phone.call("ringing", "in-progress") for phone in phones))
-        for override in await self.midwatch.app.roster.overrides():
+        for override in await self.midwatch.app.roster.overrides.listed():
             await self.types("ana", f"/override cancel {override.id}")
 
     # --- Slack ------------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ async def test_of_several_schedules_one_is_asked_for(team: Team) -> None:
     said = await team.types("ana", "/override @ben 2h")
     assert "On which schedule?" in said
     assert "Nothing is saved yet." in said
-    assert await team.midwatch.app.roster.overrides() == []
+    assert await team.midwatch.app.roster.overrides.listed() == []
 
 
 @pytest.mark.parametrize("typed", ["/override @ben yesterday", "/override ben 2h", "/override @ben"])
@@ -97,4 +97,4 @@ async def test_a_wrong_override_is_shown_the_form(team: Team, typed: str) -> Non
     """A time that is over, no mention, no time: nothing is done, and the answer shows how it is written."""
     said = await team.types("ana", typed)
     assert FORM in said
-    assert await team.midwatch.app.roster.overrides() == []
+    assert await team.midwatch.app.roster.overrides.listed() == []

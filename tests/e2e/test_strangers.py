@@ -34,4 +34,4 @@ async def test_guests_and_strangers_are_refused(team: Team, name: str, why: str)
     assert await team.status(number) == "triggered"
     directory = await team.midwatch.app.roster.directory()
     assert len(directory.people) == people
-    assert await team.midwatch.app.roster.overrides() == []
+    assert await team.midwatch.app.roster.overrides.listed() == []

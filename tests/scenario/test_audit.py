@@ -14,7 +14,7 @@ from engine import invariants, schema
 from engine.db import Tx
 from engine.models import ORG, LaneName, Rank, Severity
 from engine.pager.alarm import raise_alarm
-from engine.rota import notice
+from engine.rota import addressed, notice
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager
 from tests.scenario.sending import alarms, counted
@@ -121,7 +121,7 @@ async def test_a_repair_raises_nobody_in_rank(pager: Pager) -> None:
     pager._collect().clear()
     now = pager.clock.now()
     await pager.app.database.write(lambda tx: raise_alarm(tx, ORG, "test", "it burns", now))
-    line = notice.to_channel("#payments", "a notice", {"text": "Your shift begins."}, now)
+    line = addressed.to_channel("#payments", "a notice", {"text": "Your shift begins."}, now)
     await pager.app.database.write(lambda tx: notice.tell(tx, ORG, [line], now))
     await pager.advance(seconds=0)
     pager._collect().clear()

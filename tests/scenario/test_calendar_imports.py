@@ -143,7 +143,7 @@ async def test_an_override_comes_before_the_calendar(following: Pager) -> None:
     """Whoever is put on call by hand is, whatever the calendar says and whenever it is read."""
     carol = (await following.person("carol")).person_id
     assert carol is not None
-    await following.app.roster.override(
+    await following.app.roster.overrides.set(
         schedule_id=await schedule_id(following),
         person_id=carol,
         start_at=START,

@@ -159,8 +159,8 @@ async def test_a_part_that_is_taken_back_is_open_again(team: Team) -> None:
     await both_asked(team)
     await team.accepts("carol", FIRST)
     team.pager._collect().clear()
-    (override,) = await team.pager.app.roster.overrides()
-    await team.pager.app.roster.cancel_override(override.id, await team.pager.person("carol"))
+    (override,) = await team.pager.app.roster.overrides.listed()
+    await team.pager.app.roster.overrides.cancel(override.id, await team.pager.person("carol"))
     assert (await team.accepts("bob")).changed
     assert await team.on_call(FRIDAY + HOUR) == ["bob"]
     assert await team.status() == "filled"

@@ -13,11 +13,10 @@ import sqlalchemy as sa
 
 from engine import schema
 from engine.db import LOCK_TIMEOUT, PEOPLE, Database, Tx
-from engine.models import ORG, DeliveryKind, DeliveryStatus, Method, Retry, Via
+from engine.models import ORG, DeliveryKind, DeliveryStatus, Method, NewDelivery, Retry, Via
 from engine.notify import begin, pipeline
 from engine.pager.apply import deliver_armings
 from engine.store import deliveries, incidents, timers
-from engine.store.deliveries import NewDelivery
 from tests.fakes import START, FakeClock
 from tests.scenario.harness import Pager, fire
 from tests.scenario.sending import LADDER, Gate, counted, gate, only, statuses, tries

@@ -134,7 +134,7 @@ async def test_an_override_counts_from_the_next_level_on(pager: Pager) -> None:
     await pager.alert()
     now, schedules = pager.clock.now(), (await pager.app.roster.directory()).schedules
     carol = await pager.person("carol")
-    await pager.app.roster.override(
+    await pager.app.roster.overrides.set(
         schedule_id=next(iter(schedules)),
         person_id=carol.person_id or 0,
         start_at=now,

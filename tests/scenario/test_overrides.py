@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine.models import Actor, Via
-from engine.rota.roster import OverrideSet, ShiftsOf
+from engine.rota.on_call import ShiftsOf
+from engine.rota.overrides import OverrideSet
 from tests.scenario.harness import CONFIG, Pager
 
 HOUR = timedelta(hours=1)
@@ -35,7 +36,7 @@ async def set_override(pager: Pager, name: str, by: str = "bob", **more: object)
     (schedule_id,) = (await pager.app.roster.directory()).schedules
     wanted = {"start_at": now, "end_at": now + 2 * HOUR, "actor": await pager.person(by)} | more
     assert person.person_id is not None
-    return await pager.app.roster.override(schedule_id=schedule_id, person_id=person.person_id, **wanted)  # type: ignore[arg-type]  # tests name the fields
+    return await pager.app.roster.overrides.set(schedule_id=schedule_id, person_id=person.person_id, **wanted)  # type: ignore[arg-type]  # tests name the fields
 
 
 def told(pager: Pager) -> dict[str, str]:
@@ -83,7 +84,7 @@ async def test_cancelled_it_is_taken_back_for_the_same_people(pager: Pager) -> N
     done = await set_override(pager, "carol")
     await pager.app.worker.run_due()
     told(pager)
-    await pager.app.roster.cancel_override(done.override.id, await pager.person("bob"))
+    await pager.app.roster.overrides.cancel(done.override.id, await pager.person("bob"))
     await pager.advance(seconds=2)  # a notice nudges nobody: it is found within a second
     heard = told(pager)
     assert set(heard) == {"carol", "alice", "bob", "#rota"}
@@ -99,7 +100,7 @@ async def test_a_button_pressed_twice_sets_one_override(pager: Pager) -> None:
     told(pager)
     again = await set_override(pager, "carol")
     assert (again.override, again.new) == (first.override, False)
-    assert len(await pager.app.roster.overrides()) == 1
+    assert len(await pager.app.roster.overrides.listed()) == 1
     await pager.app.worker.run_due()
     pager.expect_silence()
 
@@ -117,7 +118,7 @@ async def test_pressed_twice_in_the_same_moment_it_is_one_override(pager: Pager)
         for _ in range(4):
             both.create_task(press())
     assert sorted(one.new for one in done) == [False, False, False, True]
-    assert len(await pager.app.roster.overrides()) == 1
+    assert len(await pager.app.roster.overrides.listed()) == 1
     await pager.app.worker.run_due()
     assert sorted(page.person or "" for page in pager.pages()) == ["alice", "carol"]
     told(pager)
@@ -172,7 +173,7 @@ async def test_the_past_keeps_a_cancelled_override_until_it_was_cancelled(pager:
     began = pager.clock.now()
     done = await set_override(pager, "carol", by="carol")
     await pager.advance(hours=1)
-    await pager.app.roster.cancel_override(done.override.id, await pager.person("carol"))
+    await pager.app.roster.overrides.cancel(done.override.id, await pager.person("carol"))
     await pager.advance(hours=1)
     told(pager)
     found = await pager.app.roster.shifts(began, began + 3 * HOUR)

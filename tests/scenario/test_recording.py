@@ -16,6 +16,7 @@ from engine.models import (
     DeliveryKind,
     DeliveryStatus,
     Method,
+    NewDelivery,
     Outcome,
     Rejected,
     Retry,
@@ -30,7 +31,6 @@ from engine.notify.record import Done, Ended, record_all
 from engine.notify.recorder import Recorder
 from engine.notify.verdict import Unstarted
 from engine.store import cards, deliveries, incidents, leases, timers
-from engine.store.deliveries import NewDelivery
 from engine.store.timers import Arming
 from tests.fakes import START, FakeClock
 from tests.scenario.harness import Pager, fire

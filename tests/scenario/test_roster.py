@@ -14,7 +14,8 @@ from engine.db import Database
 from engine.errors import BadInput, NotFound
 from engine.models import Actor, Via
 from engine.pager.setup import Setup
-from engine.rota.roster import OnCallNow, Roster
+from engine.rota.on_call import OnCallNow
+from engine.rota.roster import Roster
 from engine.vault import Vault
 from tests.fakes import FakeClock
 
@@ -66,7 +67,7 @@ async def test_everybody_sees_who_is_on_call_until_when_and_who_is_next(roster: 
 async def test_an_override_takes_over_at_once_and_ends(roster: Roster, clock: FakeClock) -> None:
     """`/override @ben 2h` replaces whoever is on call first, for two hours."""
     who = await ids(roster)
-    done = await roster.override(
+    done = await roster.overrides.set(
         schedule_id=None,
         person_id=who["ben"],
         start_at=clock.now(),
@@ -85,20 +86,20 @@ async def test_a_cancelled_override_is_as_if_it_had_not_been(roster: Roster, clo
     """Cancelled, it is listed no more and the turn is back; twice is told."""
     who = await ids(roster)
     cho = await actor(roster, "cho")
-    done = await roster.override(
+    done = await roster.overrides.set(
         schedule_id=None,
         person_id=who["ben"],
         start_at=clock.now(),
         end_at=clock.now() + HOUR,
         actor=cho,
     )
-    assert [each.id for each in await roster.overrides()] == [done.override.id]
-    assert await roster.overrides(done.override.schedule_id + 1) == []
-    assert await roster.cancel_override(done.override.id, cho) == done.override
+    assert [each.id for each in await roster.overrides.listed()] == [done.override.id]
+    assert await roster.overrides.listed(done.override.schedule_id + 1) == []
+    assert await roster.overrides.cancel(done.override.id, cho) == done.override
     assert names(await primary(roster))[0] == ["ana"]
-    assert await roster.overrides() == []
+    assert await roster.overrides.listed() == []
     with pytest.raises(NotFound):
-        await roster.cancel_override(done.override.id, cho)
+        await roster.overrides.cancel(done.override.id, cho)
 
 
 @pytest.mark.parametrize(
@@ -109,14 +110,14 @@ async def test_an_override_of_no_time_is_refused(
 ) -> None:
     """An override ends after it begins, and not in the past; nothing is stored otherwise."""
     with pytest.raises(BadInput, match=sentence):
-        await roster.override(
+        await roster.overrides.set(
             schedule_id=None,
             person_id=(await ids(roster))["ben"],
             start_at=clock.now() + start * HOUR,
             end_at=clock.now() + end * HOUR,
             actor=await actor(roster, "cho"),
         )
-    assert await roster.overrides() == []
+    assert await roster.overrides.listed() == []
 
 
 async def test_only_people_who_are_here_can_take_over(roster: Roster, setup: Setup, clock: FakeClock) -> None:
@@ -125,13 +126,13 @@ async def test_only_people_who_are_here_can_take_over(roster: Roster, setup: Set
     await setup.deactivate(who["ben"])
     span = {"start_at": clock.now(), "end_at": clock.now() + HOUR, "actor": cho}
     with pytest.raises(BadInput, match="ben was deactivated"):
-        await roster.override(schedule_id=None, person_id=who["ben"], **span)
+        await roster.overrides.set(schedule_id=None, person_id=who["ben"], **span)
     with pytest.raises(NotFound, match="person"):
-        await roster.override(schedule_id=None, person_id=999, **span)
+        await roster.overrides.set(schedule_id=None, person_id=999, **span)
     with pytest.raises(NotFound, match="schedule"):
-        await roster.override(schedule_id=999, person_id=who["cho"], **span)
+        await roster.overrides.set(schedule_id=999, person_id=who["cho"], **span)
     with pytest.raises(BadInput, match="cover"):
-        await roster.override(schedule_id=None, person_id=who["cho"], kind="cover", **span)
+        await roster.overrides.set(schedule_id=None, person_id=who["cho"], kind="cover", **span)
 
 
 async def test_where_several_schedules_could_be_meant_it_asks(
@@ -143,8 +144,8 @@ async def test_where_several_schedules_could_be_meant_it_asks(
     who = await ids(roster)
     span = {"start_at": clock.now(), "end_at": clock.now() + HOUR, "person_id": who["cho"]}
     with pytest.raises(BadInput, match="Say which schedule: payments-primary, payments-secondary"):
-        await roster.override(schedule_id=None, actor=await actor(roster, "cho"), **span)
-    done = await roster.override(schedule_id=None, actor=await actor(roster, "ana"), **span)
+        await roster.overrides.set(schedule_id=None, actor=await actor(roster, "cho"), **span)
+    done = await roster.overrides.set(schedule_id=None, actor=await actor(roster, "ana"), **span)
     assert done.schedule == "payments-primary"
 
 
@@ -152,10 +153,10 @@ async def test_add_and_cover_replace_whom_they_say(roster: Roster, clock: FakeCl
     """`add` joins and replaces nobody; `cover` takes one person's place."""
     who, cho = await ids(roster), await actor(roster, "cho")
     span = {"start_at": clock.now(), "end_at": clock.now() + HOUR, "actor": cho, "schedule_id": None}
-    added = await roster.override(person_id=who["cho"], kind="add", **span)
+    added = await roster.overrides.set(person_id=who["cho"], kind="add", **span)
     assert added.replaced == ()
     assert names(await primary(roster))[0] == ["ana", "cho"]
-    covered = await roster.override(person_id=who["ben"], kind="cover", covers_id=who["ana"], **span)
+    covered = await roster.overrides.set(person_id=who["ben"], kind="cover", covers_id=who["ana"], **span)
     assert [person.name for person in covered.replaced] == ["ana"]
     assert names(await primary(roster))[0] == ["ben", "cho"]
 

@@ -44,7 +44,7 @@ async def override(roster: Roster, name: str, start: datetime, end: datetime) ->
     people = (await roster.directory()).people.values()
     person_id = next(person.id for person in people if person.name == name)
     schedule_id = (await primary(roster)).id
-    done = await roster.override(
+    done = await roster.overrides.set(
         schedule_id=schedule_id, person_id=person_id, start_at=start, end_at=end, actor=CHO
     )
     return done.override.id
@@ -97,7 +97,7 @@ async def test_an_override_is_the_same_for_whoever_asks(any_database_url: str, c
     pager = await Pager(any_database_url, clock).start()
     people = {p.name: p.id for p in (await pager.app.roster.directory()).people.values()}
     now = clock.now()
-    await pager.app.roster.override(
+    await pager.app.roster.overrides.set(
         schedule_id=None, person_id=people["bob"], start_at=now, end_at=now + HOUR, actor=CHO
     )
     (said,) = await pager.app.roster.who()

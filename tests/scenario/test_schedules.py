@@ -122,7 +122,7 @@ async def test_overrides_outlive_an_edit(schedules: Schedules, roster: Roster, c
     ana, known = await someone(roster, "ana"), await schedule_id(roster)
     cho = await someone(roster, "cho")
     now = clock.now()
-    await roster.override(
+    await roster.overrides.set(
         schedule_id=known, person_id=cho.person_id or 0, start_at=now, end_at=now + 60 * DAY, actor=ana
     )
     current = await schedules.open(known, ana)

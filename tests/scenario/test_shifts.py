@@ -92,7 +92,7 @@ async def carol_stands_in(
 ) -> None:
     carol, start = await pager.person("carol"), start or pager.clock.now()
     assert carol.person_id is not None
-    await pager.app.roster.override(
+    await pager.app.roster.overrides.set(
         schedule_id=None,
         person_id=carol.person_id,
         start_at=start,
@@ -299,8 +299,8 @@ async def test_an_added_person_hears_once_that_it_is_taken_back(pager: Pager) ->
     await rounds(pager)
     await accept(pager, pager.expect_message("channel", "#payments"), "carol")
     pager.expect_message("channel", "#payments")
-    carol, (override,) = await pager.person("carol"), await pager.app.roster.overrides()
-    await pager.app.roster.cancel_override(override.id, carol)
+    carol, (override,) = await pager.person("carol"), await pager.app.roster.overrides.listed()
+    await pager.app.roster.overrides.cancel(override.id, carol)
     await pager.app.worker.run_due()
     assert "was cancelled" in pager.expect_page("carol", kind="notice").text
     pager._collect().clear()  # the line in the channel

@@ -28,7 +28,8 @@ from engine.directory import (
 from engine.errors import BadCommand, NotFound
 from engine.models import DeliveryKind, Method, Page, TimelineEntry, Urgency
 from engine.pager.respond import Answer
-from engine.rota.roster import OnCallNow, OverrideSet
+from engine.rota.on_call import OnCallNow
+from engine.rota.overrides import OverrideSet
 from engine.store.maintenance import Window
 from tests.fakes import FakeClock
 from tests.slack.test_blocks import OURS, texts

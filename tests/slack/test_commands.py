@@ -258,13 +258,13 @@ async def test_an_override_says_exactly_what_it_did(online: Desk) -> None:
 async def test_a_wrong_override_changes_nothing(online: Desk, text: str, words: str) -> None:
     """The answer shows the right form, and nobody is put on call."""
     assert words in await online.types("cho", text)
-    assert await online.roster.overrides() == []
+    assert await online.roster.overrides.listed() == []
 
 
 async def test_a_stranger_to_midwatch_sets_no_override(online: Desk) -> None:
     """Not yours: only people of the directory change who is on call."""
     assert "Run `/oncall me` once" in await online.types("dee", "/override @ben 2h payments-primary")
-    assert await online.roster.overrides() == []
+    assert await online.roster.overrides.listed() == []
 
 
 async def test_page_opens_an_incident(online: Desk) -> None:

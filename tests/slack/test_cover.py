@@ -137,7 +137,7 @@ async def test_two_clicks_are_one_yes(office: Office) -> None:
         office.desk.clicks("ben", question, "cover_accept"),
     )
     await office.later(seconds=2)
-    assert len(await office.app.roster.overrides()) == 1
+    assert len(await office.app.roster.overrides.listed()) == 1
     assert any("It is taken already" in visible_text(one) for one in office.direct("ben"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack import maintenance as m
+from bot.slack.grammar import maintenance_text as m
 from bot.slack.grammar import oncall as g
 from bot.slack.grammar import override_text as o
 from bot.slack.grammar import who_text as w

@@ -55,7 +55,7 @@ async def set_by(desk: Desk) -> list[tuple[str, str, str]]:
             known.people[one.person_id].name,
             f"{one.start_at:%m-%d %H:%M} to {one.end_at:%m-%d %H:%M}",
         )
-        for one in await desk.roster.overrides()
+        for one in await desk.roster.overrides.listed()
     ]
 
 
@@ -254,7 +254,7 @@ async def test_the_form_knows_the_other_kinds(online: Desk) -> None:
     assert (await submits(online, **cover))["errors"] == {"covers": "Say whose turns are taken over."}
     assert "from themselves" in (await submits(online, **cover, covers="@cho"))["errors"]["covers"]
     assert (await submits(online, **cover, covers="@ana"))["ok"]
-    assert [(one.kind, one.covers_id is None) for one in await online.roster.overrides()] == [
+    assert [(one.kind, one.covers_id is None) for one in await online.roster.overrides.listed()] == [
         ("add", True),
         ("cover", False),
     ]
@@ -352,7 +352,7 @@ async def test_the_command_line_and_slack_see_one_list(online: Desk) -> None:
     ids = {person.name: person.id for person in known.people.values()}
     start: datetime = online.clock.now()
     (primary,) = [s.id for s in known.schedules.values() if s.name == "payments-primary"]
-    await online.roster.override(
+    await online.roster.overrides.set(
         schedule_id=primary,
         person_id=ids["cho"],
         start_at=start,

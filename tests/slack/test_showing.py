@@ -70,7 +70,7 @@ async def override(desk: Desk, name: str, hours: float) -> None:
     (person,) = [one.id for one in directory.people.values() if one.name == name]
     (schedule,) = [one.id for one in directory.schedules.values() if one.name == "payments-primary"]
     now = desk.clock.now()
-    await desk.roster.override(
+    await desk.roster.overrides.set(
         schedule_id=schedule,
         person_id=person,
         start_at=now,

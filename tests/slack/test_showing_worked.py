@@ -66,7 +66,7 @@ async def test_group_and_topic_follow_every_change(
     assert (group(sandbox), channel.topic) == (["U0ANA"], "📟 payments-primary: ana |")
     directory = await app.roster.directory()
     cho = next(one.id for one in directory.people.values() if one.name == "cho")
-    await app.roster.override(
+    await app.roster.overrides.set(
         schedule_id=min(directory.schedules),
         person_id=cho,
         start_at=clock.now(),

@@ -14,7 +14,7 @@ from bot.slack.lint import lint_message
 from bot.slack.rota import shift_answers
 from engine.config.parse import parse_config
 from engine.directory import Person
-from engine.rota.roster import ShiftOf, ShiftsOf
+from engine.rota.on_call import ShiftOf, ShiftsOf
 from tests.fakes import START
 from tests.slack.conftest import Desk, until
 

@@ -11,12 +11,11 @@ import sqlalchemy as sa
 from engine import schema
 from engine.db import Database, Tx
 from engine.escalation import open_fate
-from engine.models import ORG, Delivery, DeliveryKind, DeliveryStatus, Method, Urgency
+from engine.models import ORG, Delivery, DeliveryKind, DeliveryStatus, Method, NewDelivery, Urgency
 from engine.notify.next_rule import next_steps
 from engine.store import attempts, cards, deliveries, incidents
 from engine.store.attempts import Record
 from engine.store.cards import Posted
-from engine.store.deliveries import NewDelivery
 from engine.store.incidents import NewIncident
 from tests.fakes import START
 

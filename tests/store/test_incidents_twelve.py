@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from engine.db import Database, Tx
 from engine.directory import Service
 from engine.escalation import open_fate
-from engine.models import ORG, DeliveryKind, Method, TimerKind, Urgency
+from engine.models import ORG, DeliveryKind, Method, NewDelivery, TimerKind, Urgency
 from engine.schema import ASKING, OPEN, REFERRED, UNFINISHED, counters
 from engine.store import (
     alerts,
@@ -28,7 +28,6 @@ from engine.store import (
     timers,
 )
 from engine.store.alerts import NewAlert
-from engine.store.deliveries import NewDelivery
 from engine.store.incidents import NewIncident
 from engine.store.timers import Arming
 from tests.fakes import START

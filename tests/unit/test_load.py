@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from engine.directory import Person
 from engine.rota.load import least_loaded_first, load
-from engine.rota.roster import ShiftOf, ShiftsOf
+from engine.rota.on_call import ShiftOf, ShiftsOf
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

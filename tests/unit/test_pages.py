@@ -8,10 +8,9 @@ from datetime import timedelta
 from engine.directory import ContactMethod, ContactRule, Directory, Person
 from engine.escalation import Fate
 from engine.escalation import fate as f
-from engine.models import DeliveryKind, Method, Urgency
+from engine.models import DeliveryKind, Method, NewDelivery, Urgency
 from engine.pager.ladder import Link
 from engine.pager.pages import Pages
-from engine.store.deliveries import NewDelivery
 from tests.unit.escalations import ANA, MIN, NOW, after, fresh
 
 METHODS = (

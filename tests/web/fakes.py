@@ -24,7 +24,7 @@ from engine.models import (
     Urgency,
 )
 from engine.pager.respond import Answer
-from engine.rota.roster import OnCallNow
+from engine.rota.on_call import OnCallNow
 from tests.fakes import START
 
 SERVICE = Service(1, "checkout", None, "#payments")

@@ -12,8 +12,7 @@ from difflib import get_close_matches
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from bot.slack import maintenance
-from bot.slack.grammar import override_text
+from bot.slack.grammar import maintenance_text, override_text
 from bot.slack.grammar.times import FORMS, Span, read_span
 from bot.slack.grammar.tokens import MENTION, NUMBER, numbers
 from bot.slack.grammar.typed import folded, plainly, tidy
@@ -112,7 +111,7 @@ class Unknown:
 
 Command = (
     Who | Shifts | Deed | Snooze | Merge | Note | Show | ListIncidents | Open | override_text.Command
-    | maintenance.Command | Handed | Me | Status | Help | Unknown
+    | maintenance_text.Command | Handed | Me | Status | Help | Unknown
 )  # fmt: skip
 
 
@@ -147,7 +146,7 @@ def parse(text: str, now: datetime, zone: ZoneInfo) -> Command:
         case "override":
             return parse_override(raw_rest, now, zone)
         case "maintenance":
-            return maintenance.parse(raw_rest, now, zone)
+            return maintenance_text.parse(raw_rest, now, zone)
     plain: Mapping[str, Command] = {"list": ListIncidents(), "me": Me(), "status": Status()}
     return plain.get(verb) or Help(rest or None)
 

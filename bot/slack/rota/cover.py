@@ -18,13 +18,13 @@ from bot.slack.grammar.times import Span, read_interval
 from bot.slack.grammar.typed import folded
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message, note
+from engine import covering
 from engine.clock import Clock
 from engine.errors import BadCommand, Refused
 from engine.parts import Part
 from engine.rota.cover import Asked, Cover, CoverAnswer
 from engine.rota.cover_words import ALL, DECLINE, Story
 from engine.rota.roster import Roster
-from engine.store import covers
 
 FORM: Final = "`/oncall cover me fri 18:00-22:00 [schedule]`"
 FORMS: Final = f"{FORM} · `/oncall cover list` · `take 3 [18:00-20:00]` · `decline 3` · `cancel 3`"
@@ -205,8 +205,8 @@ def listed(found: Sequence[tuple[Story, Mapping[int, str]]]) -> Message:
 
 def _row(story: Story, answers: Mapping[int, str]) -> str:
     left = ", ".join(f"{escape.date(one.start)} to {escape.date(one.end)}" for one in story.left)
-    waiting = sum(said == covers.ASKED for said in answers.values())
-    declined = sum(said == covers.DECLINED for said in answers.values())
+    waiting = sum(said == covering.ASKED for said in answers.values())
+    declined = sum(said == covering.DECLINED for said in answers.values())
     taken = f" · {len(story.taken)} part(s) taken" if story.taken else ""
     return (
         f"`{story.request.id}` *{escape.line(story.asker.name, 60)}* on "

@@ -15,7 +15,7 @@ from bot.slack.answers import names, paragraphs
 from bot.slack.message import Block, Message, actions, button, note, option, plain_text
 from engine.directory import NamedSchedule, Override, Person
 from engine.errors import BadCommand
-from engine.rota.roster import OverrideSet
+from engine.rota.overrides import OverrideSet
 from engine.schedule import OverrideKind
 
 NOUN: Final = "override"

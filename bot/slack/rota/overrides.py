@@ -85,7 +85,7 @@ class OverrideCommand:
         return Echo(proposal, person, asking, candidates, guessed, covers, others)
 
     async def save(self, proposal: Proposal, asking: Person, asker: Asker) -> Message:
-        done = await self._roster.override(
+        done = await self._roster.overrides.set(
             schedule_id=proposal.schedule_id,
             person_id=proposal.person_id,
             start_at=proposal.start,
@@ -116,13 +116,13 @@ class OverrideCommand:
     async def _list(self, command: ListOverrides) -> Message:
         directory = await self._roster.directory()
         wanted = None if command.schedule is None else may_be_meant(command.schedule, directory)
-        found = await self._roster.overrides()
+        found = await self._roster.overrides.listed()
         shown = [one for one in found if wanted is None or one.schedule_id in {each.id for each in wanted}]
         return override_answers.overrides([(override, *_names(override, directory)) for override in shown])
 
     async def _cancel(self, override_id: int, asker: Asker) -> Message:
         person = await self._identity.person(asker)
-        cancelled = await self._roster.cancel_override(override_id, actor_of(person, asker))
+        cancelled = await self._roster.overrides.cancel(override_id, actor_of(person, asker))
         who = _names(cancelled, await self._roster.directory())
         return override_answers.override_cancelled(cancelled, *who)
 

@@ -15,7 +15,7 @@ from bot.slack.answers import names, paragraphs
 from bot.slack.message import Message, note
 from engine.directory import NamedSchedule, Person
 from engine.rota import schedule_words, schedules
-from engine.rota.roster import OnCallNow
+from engine.rota.on_call import OnCallNow
 from engine.schedule import Schedule, shifts
 from engine.schedule.diff import Changed
 

@@ -13,7 +13,7 @@ from bot.slack import escape
 from bot.slack.answers import names, paragraphs
 from bot.slack.message import Message, note
 from engine.directory import Person
-from engine.rota.roster import ShiftOf, ShiftsOf
+from engine.rota.on_call import ShiftOf, ShiftsOf
 from engine.schedule.skipped import Skipped
 
 NOBODY: Final = "⚠️ *nobody* (a gap)"

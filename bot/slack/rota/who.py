@@ -15,7 +15,8 @@ from bot.slack.message import Message, note
 from bot.slack.rota import shift_answers
 from engine.clock import Clock
 from engine.directory import Directory, Person
-from engine.rota.roster import OnCallNow, Roster, ShiftsOf
+from engine.rota.on_call import OnCallNow, ShiftsOf
+from engine.rota.roster import Roster
 from engine.schedule.skipped import skipped_windows
 
 SOON: Final = timedelta(days=14)
