@@ -13,6 +13,7 @@ from engine.config.durations import parse_duration
 from engine.config.reading import did_you_mean
 from engine.directory import Directory, NamedSchedule, Person, Service
 from engine.errors import BadCommand, NotFound
+from engine.rota.meant import listed, meant
 
 Named = TypeVar("Named", Person, NamedSchedule, Service)
 
@@ -22,7 +23,11 @@ def person(directory: Directory, typed: str) -> Person:
 
 
 def schedule(directory: Directory, typed: str) -> NamedSchedule:
-    return _one("schedule", typed, directory.schedules.values())
+    """As Slack understands it; of several none is picked."""
+    found = meant(typed, directory)
+    if len(found) > 1:
+        raise BadCommand(f"{typed!r} can be any of {listed(found)}: say which.")
+    return found[0] if found else _one("schedule", typed, directory.schedules.values())
 
 
 def service(services: Iterable[Service], typed: str) -> Service:

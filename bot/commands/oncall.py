@@ -70,7 +70,7 @@ async def override(
     duration
         How long, like 2h or 90m.
     schedule
-        On which schedule; not needed where only one can be meant.
+        On which schedule; not needed where there is only one. The start of its name will do.
     """
     async with opened() as engine:
         directory = await engine.roster.directory()

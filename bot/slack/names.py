@@ -5,13 +5,13 @@ Never looks anything up.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
 from bot.slack import escape
-from engine.directory import Directory, NamedSchedule, Service, TargetKind
+from engine.directory import Directory, NamedSchedule, Service
 from engine.errors import BadCommand
+from engine.rota.meant import by_name, meant
 
 
 def no_such(noun: str, name: str, known: Sequence[str]) -> BadCommand:
@@ -43,37 +43,17 @@ def service(name: str, directory: Directory) -> Service:
 
 
 def schedule(name: str, directory: Directory) -> NamedSchedule:
-    """The schedule of this name, in any case."""
-    known = directory.schedules.values()
-    for one in known:
-        if one.name.casefold() == name.casefold():
-            return one
-    raise no_such("schedule", name, [one.name for one in known])
+    """The one schedule that this name can mean."""
+    found = schedules(name, directory)
+    if len(found) > 1:
+        among = ", ".join(escape.code(one.name, 60) for one in found)
+        raise BadCommand(f"{escape.code(name, 60)} can be any of {among}: say which.")
+    return found[0]
 
 
-def schedules(name: str, directory: Directory) -> list[NamedSchedule]:
-    """Those of this name; else those whose name begins with it; else those that a policy or a service of
-    this name pages, in the order of its levels."""
-    known = sorted(directory.schedules.values(), key=lambda one: one.name.casefold())
-    wanted = name.casefold()
-    for found in (
-        [one for one in known if one.name.casefold() == wanted],
-        [one for one in known if re.match(rf"{re.escape(wanted)}[\W_]", one.name.casefold())],
-        _paged_by(wanted, directory),
-    ):
-        if found:
-            return found
-    raise no_such("schedule", name, [one.name for one in known])
-
-
-def _paged_by(wanted: str, directory: Directory) -> list[NamedSchedule]:
-    used = {one.policy_id for one in directory.services.values() if one.name.casefold() == wanted}
-    levels = (
-        level
-        for policy in directory.policies.values()
-        if policy.id in used or policy.name.casefold() == wanted
-        for level in policy.levels
-    )
-    targets = (target for level in levels for target in level.targets if target.kind is TargetKind.SCHEDULE)
-    ids = dict.fromkeys(int(target.ref) for target in targets)
-    return [directory.schedules[one] for one in ids if one in directory.schedules]
+def schedules(name: str, directory: Directory) -> Sequence[NamedSchedule]:
+    """All that this name can mean, at least one."""
+    found = meant(name, directory)
+    if not found:
+        raise no_such("schedule", name, [one.name for one in by_name(directory)])
+    return found

@@ -18,6 +18,7 @@ from engine.models import Actor
 from engine.parts import Part, rest
 from engine.rota.addressed import has_slack
 from engine.rota.cover_words import Story, spans, who_has_it
+from engine.rota.meant import by_name, listed
 from engine.schedule import shifts
 
 BEFORE: Final = timedelta(hours=1)  # the shift: by then the asker must know
@@ -66,12 +67,12 @@ def _meant(directory: Directory, schedule_id: int | None, asker: Person, part: P
         if schedule_id not in directory.schedules:
             raise NotFound("There is no such schedule here.")
         return directory.schedules[schedule_id]
-    own = [one for one in directory.schedules.values() if _on_call(one, asker, part)]
+    own = [one for one in by_name(directory) if _on_call(one, asker, part)]
     if len(own) == 1:
         return own[0]
     if not own:
         raise BadInput("You are on call on no schedule in that time: there is nothing to cover.")
-    raise BadInput(f"Say which schedule: {', '.join(sorted(one.name for one in own))}.")
+    raise BadInput(f"Say which schedule: {listed(own)}.")
 
 
 def _on_call(named: NamedSchedule, person: Person, part: Part) -> list[Part]:

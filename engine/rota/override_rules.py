@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
-from engine.directory import Directory, NamedSchedule, Override, Person, TargetKind
+from engine.directory import Directory, NamedSchedule, Override, Person
 from engine.errors import BadInput, NotFound
 from engine.models import Actor
-from engine.schedule import OverrideKind, people_at, shifts
+from engine.rota.meant import by_name, listed
+from engine.schedule import OverrideKind, shifts
+
+LONGEST: Final = timedelta(days=366)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An override as it is asked for. Without a schedule it is the one that can be meant."""
+    """An override as it is asked for. Without a schedule it is the only one."""
 
     schedule_id: int | None
     person_id: int
@@ -35,7 +39,7 @@ def wanted(directory: Directory, asked: Asked, now: datetime) -> tuple[NamedSche
     covered = None if asked.covers_id is None else _active(directory, asked.covers_id)
     if (covered is None) is (asked.kind == OverrideKind.COVER.value):
         raise BadInput("A cover names whom it covers, and nothing else does.")
-    named = _meant(directory, asked.schedule_id, asked.actor, now)
+    named = _meant(directory, asked.schedule_id)
     bounds = (asked.start_at, asked.end_at)
     return named, Override(0, named.id, asked.kind, person.id, asked.covers_id, *bounds, asked.actor.name)
 
@@ -45,6 +49,8 @@ def _check_interval(start_at: datetime, end_at: datetime, now: datetime) -> None
         raise BadInput("An override ends after it begins.")
     if end_at <= now:
         raise BadInput("That time is over already.")
+    if end_at - max(start_at, now) > LONGEST:
+        raise BadInput("An override lasts a year at most; for longer, change the schedule.")
 
 
 def _active(directory: Directory, person_id: int) -> Person:
@@ -56,8 +62,8 @@ def _active(directory: Directory, person_id: int) -> Person:
     return person
 
 
-def _meant(directory: Directory, schedule_id: int | None, actor: Actor, now: datetime) -> NamedSchedule:
-    """The only schedule; else the only one that a policy pages first; else the only one of the actor."""
+def _meant(directory: Directory, schedule_id: int | None) -> NamedSchedule:
+    """The schedule that was named, or the only one. Never a guess: it says who is woken."""
     known = directory.schedules
     if schedule_id is not None:
         if schedule_id not in known:
@@ -65,24 +71,9 @@ def _meant(directory: Directory, schedule_id: int | None, actor: Actor, now: dat
         return known[schedule_id]
     if not known:
         raise NotFound("There is no schedule yet: make one with /oncall schedule new, or in midwatch.yaml.")
-    own = [s for s in known.values() if str(actor.person_id) in people_at(s.schedule, now)]
-    for candidates in (list(known.values()), _paged_first(directory), own):
-        if len(candidates) == 1:
-            return candidates[0]
-    raise BadInput(f"Say which schedule: {', '.join(sorted(s.name for s in known.values()))}.")
-
-
-def _paged_first(directory: Directory) -> list[NamedSchedule]:
-    """The schedules at the first level of a policy that some service uses."""
-    used = {service.policy_id for service in directory.services.values()}
-    ids = {
-        target.ref
-        for policy in directory.policies.values()
-        if policy.id in used and policy.levels
-        for target in policy.levels[0].targets
-        if target.kind is TargetKind.SCHEDULE
-    }
-    return [schedule for schedule in directory.schedules.values() if schedule.id in ids]
+    if len(known) > 1:
+        raise BadInput(f"Say which schedule: {listed(by_name(directory))}.")
+    return next(iter(known.values()))
 
 
 def replaced(directory: Directory, named: NamedSchedule, override: Override) -> tuple[Person, ...]:

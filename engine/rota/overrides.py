@@ -61,7 +61,7 @@ class Overrides:
         kind: str = OverrideKind.REPLACE_ALL.value,
         covers_id: int | None = None,
     ) -> OverrideSet:
-        """Put a person on call. Without a schedule it is the one that can be meant, or a question back."""
+        """Put a person on call. Without a schedule it is the only one, or a question back."""
         asked = Asked(schedule_id, person_id, start_at, end_at, actor, kind, covers_id)
         now = self._clock.now()
 

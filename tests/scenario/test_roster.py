@@ -68,7 +68,7 @@ async def test_an_override_takes_over_at_once_and_ends(roster: Roster, clock: Fa
     """`/override @ben 2h` replaces whoever is on call first, for two hours."""
     who = await ids(roster)
     done = await roster.overrides.set(
-        schedule_id=None,
+        schedule_id=(await primary(roster)).schedule_id,
         person_id=who["ben"],
         start_at=clock.now(),
         end_at=clock.now() + 2 * HOUR,
@@ -87,7 +87,7 @@ async def test_a_cancelled_override_is_as_if_it_had_not_been(roster: Roster, clo
     who = await ids(roster)
     cho = await actor(roster, "cho")
     done = await roster.overrides.set(
-        schedule_id=None,
+        schedule_id=(await primary(roster)).schedule_id,
         person_id=who["ben"],
         start_at=clock.now(),
         end_at=clock.now() + HOUR,
@@ -111,7 +111,7 @@ async def test_an_override_of_no_time_is_refused(
     """An override ends after it begins, and not in the past; nothing is stored otherwise."""
     with pytest.raises(BadInput, match=sentence):
         await roster.overrides.set(
-            schedule_id=None,
+            schedule_id=(await primary(roster)).schedule_id,
             person_id=(await ids(roster))["ben"],
             start_at=clock.now() + start * HOUR,
             end_at=clock.now() + end * HOUR,
@@ -124,35 +124,44 @@ async def test_only_people_who_are_here_can_take_over(roster: Roster, setup: Set
     """Somebody unknown, somebody deactivated and an unknown schedule are refused by a sentence."""
     who, cho = await ids(roster), await actor(roster, "cho")
     await setup.deactivate(who["ben"])
+    named = (await primary(roster)).schedule_id
     span = {"start_at": clock.now(), "end_at": clock.now() + HOUR, "actor": cho}
     with pytest.raises(BadInput, match="ben was deactivated"):
-        await roster.overrides.set(schedule_id=None, person_id=who["ben"], **span)
+        await roster.overrides.set(schedule_id=named, person_id=who["ben"], **span)
     with pytest.raises(NotFound, match="person"):
-        await roster.overrides.set(schedule_id=None, person_id=999, **span)
+        await roster.overrides.set(schedule_id=named, person_id=999, **span)
     with pytest.raises(NotFound, match="schedule"):
         await roster.overrides.set(schedule_id=999, person_id=who["cho"], **span)
     with pytest.raises(BadInput, match="cover"):
-        await roster.overrides.set(schedule_id=None, person_id=who["cho"], kind="cover", **span)
+        await roster.overrides.set(schedule_id=named, person_id=who["cho"], kind="cover", **span)
 
 
-async def test_where_several_schedules_could_be_meant_it_asks(
-    roster: Roster, setup: Setup, clock: FakeClock
-) -> None:
-    """With two schedules paged first, it is the actor's own, and else a question that names them."""
-    second = "{schedule: payments-primary}, {schedule: payments-secondary}"
-    await setup.apply(parse_config(DEMO.replace("{schedule: payments-primary}", second)))
+async def test_where_there_are_several_schedules_it_asks(roster: Roster, clock: FakeClock) -> None:
+    """Nobody is put on call by a guess: without a schedule the question names them all, whoever asks."""
     who = await ids(roster)
     span = {"start_at": clock.now(), "end_at": clock.now() + HOUR, "person_id": who["cho"]}
-    with pytest.raises(BadInput, match="Say which schedule: payments-primary, payments-secondary"):
-        await roster.overrides.set(schedule_id=None, actor=await actor(roster, "cho"), **span)
-    done = await roster.overrides.set(schedule_id=None, actor=await actor(roster, "ana"), **span)
-    assert done.schedule == "payments-primary"
+    for name in ("cho", "ana"):
+        with pytest.raises(BadInput, match="Say which schedule: payments-primary, payments-secondary"):
+            await roster.overrides.set(schedule_id=None, actor=await actor(roster, name), **span)
+    assert await roster.overrides.listed() == []
+
+
+async def test_an_override_lasts_a_year_at_most(roster: Roster, clock: FakeClock) -> None:
+    """However it comes in: a slip in the year would put somebody on call for good."""
+    span = {"start_at": clock.now(), "end_at": clock.now() + 367 * 24 * HOUR}
+    named = (await primary(roster)).schedule_id
+    with pytest.raises(BadInput, match="a year at most"):
+        await roster.overrides.set(
+            schedule_id=named, person_id=(await ids(roster))["ben"], actor=await actor(roster, "cho"), **span
+        )
+    assert await roster.overrides.listed() == []
 
 
 async def test_add_and_cover_replace_whom_they_say(roster: Roster, clock: FakeClock) -> None:
     """`add` joins and replaces nobody; `cover` takes one person's place."""
     who, cho = await ids(roster), await actor(roster, "cho")
-    span = {"start_at": clock.now(), "end_at": clock.now() + HOUR, "actor": cho, "schedule_id": None}
+    named = (await primary(roster)).schedule_id
+    span = {"start_at": clock.now(), "end_at": clock.now() + HOUR, "actor": cho, "schedule_id": named}
     added = await roster.overrides.set(person_id=who["cho"], kind="add", **span)
     assert added.replaced == ()
     assert names(await primary(roster))[0] == ["ana", "cho"]

@@ -97,10 +97,11 @@ async def test_an_override_is_the_same_for_whoever_asks(any_database_url: str, c
     pager = await Pager(any_database_url, clock).start()
     people = {p.name: p.id for p in (await pager.app.roster.directory()).people.values()}
     now = clock.now()
+    primary = (await pager.app.roster.who())[0].schedule_id
     await pager.app.roster.overrides.set(
-        schedule_id=None, person_id=people["bob"], start_at=now, end_at=now + HOUR, actor=CHO
+        schedule_id=primary, person_id=people["bob"], start_at=now, end_at=now + HOUR, actor=CHO
     )
-    (said,) = await pager.app.roster.who()
+    said = (await pager.app.roster.who())[0]
     assert ([p.name for p in said.people], said.until) == (["bob"], now + HOUR)
     await pager.restart()
     assert (await pager.app.roster.who())[0].people == said.people

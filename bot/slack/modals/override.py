@@ -5,6 +5,7 @@ Never saves what it had to guess before it was shown and confirmed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -103,7 +104,7 @@ class OverrideModal:
         return await self._somebody(values, "covers", errors)
 
 
-def _inputs(known: list[NamedSchedule], person: Person) -> list[Block]:
+def _inputs(known: Sequence[NamedSchedule], person: Person) -> list[Block]:
     schedules = [option(cut(one.name, 70), str(one.id)) for one in known]
     kinds = [option(label, kind) for kind, label in KINDS.items()]
     which: Block = {"type": "static_select", "action_id": "in", "options": schedules}

@@ -26,6 +26,7 @@ from bot.slack.rota.override_answers import AS_LIST, DROP, UNDO, Echo, Proposal,
 from engine.clock import Clock
 from engine.directory import Directory, NamedSchedule, Override, Person
 from engine.errors import BadCommand, NotFound, Refused
+from engine.rota.meant import by_name
 from engine.rota.roster import Roster
 from engine.schedule import OverrideKind, people_at
 
@@ -127,12 +128,11 @@ class OverrideCommand:
         return override_answers.override_cancelled(cancelled, *who)
 
 
-def may_be_meant(name: str | None, directory: Directory) -> list[NamedSchedule]:
+def may_be_meant(name: str | None, directory: Directory) -> Sequence[NamedSchedule]:
     """The schedules among which the asker must choose; one is no question."""
-    known = sorted(directory.schedules.values(), key=lambda one: one.name.casefold())
-    if not known:
+    if not directory.schedules:
         raise NotFound("There is no schedule yet: `/oncall schedule new` makes one.")
-    found = known if name is None else names.schedules(name, directory)
+    found = by_name(directory) if name is None else names.schedules(name, directory)
     if len(found) > AS_LIST:
         raise BadCommand(
             "Name the schedule: `/override payments @user 2h`. There are too many to choose from."
