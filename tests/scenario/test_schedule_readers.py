@@ -85,7 +85,7 @@ async def test_an_edit_and_an_override_are_seen_in_every_process(
     assert await on_call() == [["ana"], ["ana"]]
     placed = await override(here, "cho", now, now + HOUR)
     assert await on_call() == [["cho"], ["cho"]]
-    await there.cancel_override(placed, CHO)
+    await there.overrides.cancel(placed, CHO)
     assert await on_call() == [["ana"], ["ana"]]
     await setup.apply(parse_config(DEMO.replace("users: [ana, ben]", "users: [ben, ana]")))
     assert await on_call() == [["ben"], ["ben"]]
