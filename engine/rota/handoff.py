@@ -1,39 +1,36 @@
-"""A handoff: its sheet, who accepts it, and what is said when nobody does.
+"""A handoff that was told: who accepts it, and what is said when nobody does.
 
-Never decides who is on call. A handoff is told once for each instant at which people change.
+Never decides who is on call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
-from engine.directory import Directory, NamedSchedule, Person, TargetKind
+from engine.directory import Directory, NamedSchedule
 from engine.errors import NotFound, Refused
 from engine.models import ORG, Actor, NewDelivery, Rank, Timer, TimerKind
 from engine.rota import addressed, notice
-from engine.rota.clockwords import between, wall
+from engine.rota.clockwords import wall
+from engine.rota.handing import ACCEPT_WITHIN, CHANNEL, key_of
 from engine.rota.roster import Roster
-from engine.rota.shift_plan import LOOK_BACK, Handing
-from engine.schedule import people_at, shifts
+from engine.rota.sheet import names_in, people_in
+from engine.schedule import people_at
 from engine.store import handoffs as store
 from engine.store import timers
-from engine.store.handoffs import Handoff, Noisy, OpenIncident
+from engine.store.handoffs import Handoff
 from engine.store.timers import Arming
 
 log = structlog.get_logger(__name__)
 
-ACCEPT: Final = "handoff_accept"
-ACCEPT_WITHIN: Final = timedelta(minutes=15)
 WE_WERE_AWAY: Final = timedelta(minutes=5)  # so late, nobody could press the button either
-TITLE_MAX: Final = 80
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,133 +39,6 @@ class HandoffAnswer:
 
     changed: bool
     text: str
-
-
-# --- told ------------------------------------------------------------------------------------------
-
-
-async def hand_off(
-    tx: Tx, directory: Directory, named: NamedSchedule, handing: Handing, now: datetime
-) -> None:
-    """Say who is on call now: in the schedule's channel, or without one to those who come on."""
-    body = await _sheet(tx, directory, named, handing, now)
-    number = await store.insert(tx, ORG, named.id, handing.at, handing.came, body)
-    if number is None:
-        return
-    button = [{"do": ACCEPT, "label": "Accept", "value": str(number), "style": "primary"}]
-    asking = {**body, "buttons": button} if handing.came else body
-    await notice.tell(tx, ORG, _posts(directory, named, handing, number, asking, now), now)
-    if handing.came:
-        await timers.arm(tx, ORG, [Arming(TimerKind.HANDOFF, number, now + ACCEPT_WITHIN, rank=Rank.NOTICE)])
-
-
-def _posts(
-    directory: Directory,
-    named: NamedSchedule,
-    handing: Handing,
-    number: int,
-    body: addressed.Body,
-    now: datetime,
-) -> Sequence[NewDelivery | None]:
-    if named.channel:
-        return [addressed.to_channel(named.channel, f"handoff:{number}", body, now)]
-    coming = _people(directory, handing.came)
-    return [addressed.to_person(one, f"handoff:{number}:{one.id}", body, now) for one in coming]
-
-
-async def _sheet(
-    tx: Tx, directory: Directory, named: NamedSchedule, handing: Handing, now: datetime
-) -> dict[str, Any]:
-    """What its post says; kept, so that it can be shown again when it was accepted."""
-    services = _services(directory, named.id)
-    opened, count = await store.open_incidents(tx, ORG, services)
-    snoozed = await store.snoozed(tx, ORG, services, handing.until)
-    began = _last_shift_began(named, handing)
-    noisy = await store.noisiest(tx, ORG, services, began, handing.at)
-    lines = [
-        *_who(directory, named, handing),
-        *_incidents(opened, count),
-        *_snoozes(snoozed, named.schedule.timezone),
-        *_noise(noisy),
-    ]
-    coming = _people(directory, handing.came)
-    mentions = [one.slack_user_id for one in coming if one.slack_user_id] if named.channel else []
-    return {"text": "\n".join(lines), "mentions": mentions}
-
-
-def _services(directory: Directory, schedule_id: int) -> list[int]:
-    """Those whose policy pages this schedule at some level."""
-    policies = {
-        policy.id
-        for policy in directory.policies.values()
-        for level in policy.levels
-        for target in level.targets
-        if target.kind is TargetKind.SCHEDULE and target.ref == schedule_id
-    }
-    return sorted(one.id for one in directory.services.values() if one.policy_id in policies)
-
-
-def _last_shift_began(named: NamedSchedule, handing: Handing) -> datetime:
-    back = shifts(named.schedule, handing.at - LOOK_BACK, handing.at)
-    return back[-1].start
-
-
-def _people(directory: Directory, ids: frozenset[int]) -> list[Person]:
-    return [directory.people[one] for one in sorted(ids) if one in directory.people]
-
-
-def _names(directory: Directory, ids: frozenset[int]) -> str:
-    return " and ".join(one.name for one in _people(directory, ids)) or "nobody"
-
-
-def _who(directory: Directory, named: NamedSchedule, handing: Handing) -> Iterator[str]:
-    zone = named.schedule.timezone
-    span = between(handing.at, handing.until, zone)
-    if not handing.present:
-        yield f"⚠️ Nobody is on call on {named.name}: {span}."
-    else:
-        yield f"🔁 {named.name}: {_names(directory, handing.present)} on call, {span}."
-    if handing.left:
-        yield f"Off call: {_names(directory, handing.left)}."
-    if handing.until is not None:
-        following = frozenset(map(int, people_at(named.schedule, handing.until)))
-        yield f"Next: {_names(directory, following)}."
-
-
-def _incidents(opened: Sequence[OpenIncident], count: int) -> Iterator[str]:
-    if not opened:
-        yield "Open incidents: none."
-        return
-    yield f"Open incidents: {count}"
-    for one in opened:
-        yield f"• #{one.number} {_short(one.title)} ({_state(one)})"
-    if count > len(opened):
-        yield f"• and {count - len(opened)} more: `/oncall list`"
-
-
-def _state(one: OpenIncident) -> str:
-    if one.snoozed_until is not None:
-        return "snoozed"
-    return f"acknowledged by {one.acknowledged_by}" if one.acknowledged_by else one.status
-
-
-def _snoozes(snoozed: Sequence[OpenIncident], timezone: str) -> Iterator[str]:
-    """Those that come back in this shift."""
-    for one in snoozed:
-        if one.snoozed_until is not None:
-            yield f"💤 #{one.number} wakes up {wall(one.snoozed_until, timezone)} {timezone}"
-
-
-def _noise(noisy: Sequence[Noisy]) -> Iterator[str]:
-    if noisy:
-        yield "Noisiest in the last shift:"
-    for one in noisy:
-        yield f"• {one.events} × {_short(one.summary)}"
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= TITLE_MAX else f"{line[: TITLE_MAX - 1]}…"
 
 
 # --- accepted, or not ------------------------------------------------------------------------------
@@ -195,13 +65,11 @@ class Handoffs:
             if await store.newest(tx, ORG, named.id) != handoff_id or not present & handoff.people:
                 return HandoffAnswer(False, f"That handoff is over: {_now_on_call(directory, present)}.")
             if actor.person_id not in present:
-                raise Refused(f"Only who is on call can accept this: {_names(directory, present)}.")
+                raise Refused(f"Only who is on call can accept this: {names_in(directory, present)}.")
             if not await store.accept(tx, ORG, handoff_id, actor.person_id, now):
                 again = await store.read(tx, ORG, handoff_id)
                 return HandoffAnswer(False, _accepted(directory, again or handoff, actor))
-            said = f"✅ Accepted by {actor.name} {wall(now, named.schedule.timezone)}."
-            text = f"{handoff.body['text']}\n{said}"
-            await _show(tx, handoff, {**handoff.body, "text": text}, now)
+            await _show_accepted(tx, directory, named, handoff, actor.name, now)
             return HandoffAnswer(True, f"✅ You have {named.name}.")
 
         answer = await self._database.write(unit, rank=Writer.RESPOND)
@@ -240,12 +108,23 @@ async def _found(tx: Tx, directory: Directory, handoff_id: int) -> tuple[NamedSc
 
 
 def _keys(handoff: Handoff) -> Sequence[str]:
-    """Of its posts: one in the channel, or one for each who came."""
-    return [f"handoff:{handoff.id}", *(f"handoff:{handoff.id}:{one}" for one in sorted(handoff.people))]
+    return [key_of(handoff.id, to) for to in handoff.body["texts"]]
 
 
-async def _show(tx: Tx, handoff: Handoff, body: Mapping[str, Any], now: datetime) -> None:
-    await notice.show_anew(tx, ORG, dict.fromkeys(_keys(handoff), body), 1, now)
+async def _show_accepted(
+    tx: Tx, directory: Directory, named: NamedSchedule, handoff: Handoff, by: str, now: datetime
+) -> None:
+    """On each post, at the time on its reader's clock."""
+    bodies = {}
+    for to, text in handoff.body["texts"].items():
+        reader = None if to == CHANNEL else directory.people.get(int(to))
+        zone = named.schedule.timezone if reader is None else reader.timezone
+        said = f"✅ Accepted by {by} {wall(now, zone)}."
+        bodies[key_of(handoff.id, to)] = {
+            "text": f"{text}\n{said}",
+            "mentions": handoff.body["mentions"],
+        }
+    await notice.show_anew(tx, ORG, bodies, 1, now)
 
 
 def _accepted(directory: Directory, handoff: Handoff, actor: Actor) -> str:
@@ -255,14 +134,14 @@ def _accepted(directory: Directory, handoff: Handoff, actor: Actor) -> str:
 
 
 def _now_on_call(directory: Directory, present: frozenset[int]) -> str:
-    return f"{_names(directory, present)} {'are' if len(present) > 1 else 'is'} on call now"
+    return f"{names_in(directory, present)} {'are' if len(present) > 1 else 'is'} on call now"
 
 
 def _unaccepted(
     directory: Directory, named: NamedSchedule, handoff: Handoff, present: frozenset[int], now: datetime
 ) -> Sequence[NewDelivery | None]:
     """In the channel; without one once more to those who should."""
-    waiting = _people(directory, present & handoff.people)
+    waiting = people_in(directory, present & handoff.people)
     names = " and ".join(one.name for one in waiting)
     key = f"handoff:{handoff.id}:unaccepted"
     text = f"⏰ {names} did not accept the handoff of {named.name} in 15 minutes. Pages still go there."

@@ -17,7 +17,7 @@ from engine.directory import Directory, NamedSchedule, Person
 from engine.models import ORG, Method, NewDelivery, Rank, Timer, TimerKind
 from engine.rota import addressed, notice
 from engine.rota.clockwords import between, length
-from engine.rota.handoff import hand_off
+from engine.rota.handing import hand_off
 from engine.rota.roster import Roster
 from engine.rota.shift_plan import LEADS, Due, Plan, Reminder, Told, plan
 from engine.schema import EPOCH, MICROSECOND

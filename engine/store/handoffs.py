@@ -17,6 +17,7 @@ from engine.schema import OPEN, alerts, handoffs, incidents
 
 INCIDENTS_SHOWN: Final = 10
 NOISIEST_SHOWN: Final = 5
+LISTENED_TO: Final = 10_000  # alerts, of the newest incidents
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +142,23 @@ async def noisiest(
     tx: Tx, org_id: int, services: Sequence[int], begin: datetime, end: datetime
 ) -> list[Noisy]:
     """Of the incidents that opened in that time, the alerts that were heard of most, by their summary."""
-    events = sa.func.sum(alerts.c.event_count + alerts.c.flap_count).label("events")
-    rows = await tx.execute(
-        sa.select(alerts.c.summary, events)
+    heard = (alerts.c.event_count + alerts.c.flap_count).label("events")
+    # Why bounded: it is read while others wait to write, and a storm may have made any number.
+    newest = (
+        sa.select(alerts.c.summary, heard)
         .join(incidents, incidents.c.id == alerts.c.incident_id)
         .where(incidents.c.org_id == org_id, any_of(incidents.c.service_id, services))
         # Why by the incident: of those there is an index by time, and of alerts there is none.
         .where(incidents.c.opened_at >= begin, incidents.c.opened_at < end)
-        .group_by(alerts.c.summary)
-        .order_by(events.desc(), alerts.c.summary)
+        .order_by(incidents.c.opened_at.desc())
+        .limit(LISTENED_TO)
+        .subquery()
+    )
+    events = sa.func.sum(newest.c.events).label("events")
+    rows = await tx.execute(
+        sa.select(newest.c.summary, events)
+        .group_by(newest.c.summary)
+        .order_by(events.desc(), newest.c.summary)
         .limit(NOISIEST_SHOWN)
     )
     return [Noisy(row.summary, int(row.events)) for row in rows]

@@ -228,17 +228,22 @@ async def test_no_accept_in_a_quarter_of_an_hour_is_said(pager: Pager) -> None:
 
 
 async def test_without_a_channel_the_people_are_told(any_database_url: str, clock: FakeClock) -> None:
-    """The sheet and its button come by direct message, in place of the line that the shift begins."""
+    """The sheet and its button come by direct message, in place of the line that the shift begins; its
+    times, and that of the accept, are on the reader's clock."""
     pager = await begun(any_database_url, clock)
     await to(pager, MONDAY)
     texts = [pager.expect_page("bob", kind="notice").text[:2] for _ in range(2)]
     post = pager.expect_page("bob", kind="notice")
-    assert (texts, post.text.startswith("🔁 primary: bob on call")) == (["📟 ", "📟 "], True)
+    assert texts == ["📟 ", "📟 "]
+    clock_of_bob = "Mon 09 Mar 05:00 to Mon 16 Mar 05:00 America/New_York"
+    assert post.text.startswith(f"🔁 primary: bob on call, {clock_of_bob}.")
     pager.expect_page("alice", kind="notice")
     await pager.advance(minutes=15)
     assert "You did not accept" in pager.expect_page("bob", kind="notice").text
     await accept(pager, post, "bob")
-    assert pager.expect_page("bob", kind="notice").body["replaces"] == post.id
+    shown = pager.expect_page("bob", kind="notice")
+    assert shown.body["replaces"] == post.id
+    assert shown.text.endswith("✅ Accepted by bob Mon 09 Mar 05:15.")
     await pager.close()
     pager.expect_silence()
 
