@@ -21,6 +21,7 @@ from engine.store.timers import Arming
 
 ACCEPT: Final = "handoff_accept"
 ACCEPT_WITHIN: Final = timedelta(minutes=15)
+KEPT: Final = timedelta(days=90)  # only the newest of a schedule can still be accepted
 CHANNEL: Final = "channel"  # to whom a post goes, beside the ids of people
 
 
@@ -41,6 +42,7 @@ async def hand_off(
     )
     if number is None:
         return
+    await store.forget(tx, ORG, named.id, now - KEPT)
     button = [{"do": ACCEPT, "label": "Accept", "value": str(number), "style": "primary"}]
     extra = {"mentions": mentions, **({"buttons": button} if handing.came else {})}
     posts = [

@@ -125,6 +125,7 @@ class Imports:
             fetched = await self._fetch(self._vault.decrypt(known.url), known.etag)
             body = (known.body or "").encode() if fetched.body is None else fetched.body
             matched = await self._read(body, directory, known.schedule_id, now, now)
+            _check_not_emptied(known, matched, now)
         except MidwatchError as error:  # also a URL that was written with another secret key
             await self._save(_failed(known, _plainly(error), now), known)
             return now + (AGAIN if known.failures == 0 else EVERY)
@@ -145,7 +146,7 @@ class Imports:
 
     async def _save(self, new: Import, known: Import) -> None:
         async def unit(tx: Tx) -> bool:
-            kept = await store.save_import(tx, ORG, new, known.url)
+            kept = await store.save_import(tx, ORG, new, known.url, same_body=new.body == known.body)
             # What was found ahead may be another: a failure that is over, an event that names nobody.
             told = (new.shifts, new.unmatched, new.failures > 1) != (
                 known.shifts,
@@ -169,6 +170,13 @@ class Imports:
 
 def _arming(import_id: int, due_at: datetime) -> Arming:
     return Arming(TimerKind.CALENDAR, import_id, due_at, rank=Rank.NOTICE)
+
+
+def _check_not_emptied(known: Import, matched: Matched, now: datetime) -> None:
+    # Why: one that was emptied by mistake, or whose people were renamed, is more likely than a team that
+    # wants nobody of it; whoever does follows it again, or ends it.
+    if not matched.shifts and any(one.end > now for one in known.shifts):
+        raise BadCalendar("it names nobody any more")
 
 
 def _good(known: Import, fetched: Fetched, matched: Matched, now: datetime) -> Import:

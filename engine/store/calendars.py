@@ -141,15 +141,19 @@ async def read_imports(tx: Tx, org_id: int) -> dict[int, Import]:
     return {row.schedule_id: _import(row) for row in found}
 
 
-async def save_import(tx: Tx, org_id: int, new: Import, was_url: str) -> bool:
-    """False: it follows another URL by now, and what was read is of the old one."""
+async def save_import(tx: Tx, org_id: int, new: Import, was_url: str, *, same_body: bool = False) -> bool:
+    """False: it follows another URL by now, and what was read is of the old one.
+
+    `same_body`: the text, which may be megabytes, is as it was stored.
+    """
+    body = {} if same_body else {"body": new.body}
     done = await tx.execute(
         sa.update(imports)
         .where(imports.c.org_id == org_id, imports.c.id == new.id, imports.c.url == was_url)
         .values(
             url=new.url,
             etag=new.etag,
-            body=new.body,
+            **body,
             shifts=[_plain(shift) for shift in new.shifts],
             unmatched=list(new.unmatched),
             fetched_at=new.fetched_at,

@@ -84,6 +84,12 @@ async def insert(
     return None if made is None else int(made)
 
 
+async def forget(tx: Tx, org_id: int, schedule_id: int, before: datetime) -> None:
+    """Drop those of the schedule that began before."""
+    mine = sa.and_(handoffs.c.org_id == org_id, handoffs.c.schedule_id == schedule_id)
+    await tx.execute(sa.delete(handoffs).where(mine, handoffs.c.at < before))
+
+
 async def read(tx: Tx, org_id: int, handoff_id: int) -> Handoff | None:
     row = (
         await tx.execute(sa.select(*_COLUMNS).where(handoffs.c.org_id == org_id, handoffs.c.id == handoff_id))

@@ -25,7 +25,7 @@ async def read_history(
     tx: Tx, org_id: int, a: datetime, b: datetime, schedule_id: int | None = None
 ) -> dict[int, list[InForce]]:
     """By schedule that is there now: what was, is and will be in force from `a` up to `b`, in order."""
-    versions_of, overrides_of = _versions(org_id, b), _overrides(org_id, a, b)
+    versions_of, overrides_of = _versions(org_id, a, b), _overrides(org_id, a, b)
     if schedule_id is not None:
         versions_of = versions_of.where(schedule_versions.c.schedule_id == schedule_id)
         overrides_of = overrides_of.where(overrides.c.schedule_id == schedule_id)
@@ -42,12 +42,20 @@ async def read_history(
     }
 
 
-def _versions(org_id: int, b: datetime) -> sa.Select[Any]:
+def _versions(org_id: int, a: datetime, b: datetime) -> sa.Select[Any]:
+    """The last of each schedule that began up to `a`, and those that begin before `b`."""
     v = schedule_versions.c
+    older = schedule_versions.alias("older").c
+    in_force_at_a = (
+        sa.select(sa.func.max(older.effective_from))
+        .where(older.org_id == org_id, older.schedule_id == v.schedule_id, older.effective_from <= a)
+        .scalar_subquery()
+    )
     return (
         sa.select(v.schedule_id, v.effective_from, v.definition)
         .join(schedules, schedules.c.id == v.schedule_id)
         .where(v.org_id == org_id, v.effective_from < b, schedules.c.deleted_at.is_(None))
+        .where(sa.or_(v.effective_from > a, v.effective_from == in_force_at_a))
         .order_by(v.schedule_id, v.effective_from, v.id)
     )
 

@@ -183,6 +183,8 @@ async def test_what_was_is_not_changed_by_an_edit_of_the_calendar(following: Pag
         (lambda server: setattr(server, "status", 500), "it answered 500"),
         (lambda server: setattr(server, "text", "<html>log in</html>"), "What is there is no calendar"),
         (lambda server: setattr(server, "text", ""), "What is there is no calendar"),
+        (lambda server: setattr(server, "text", ics()), "it names nobody any more"),
+        (lambda server: setattr(server, "text", ics(event(2, "Lunch"))), "it names nobody any more"),
         (lambda server: setattr(server, "text", "x" * (LARGEST + 1)), "it is larger than 2 MB"),
     ],
 )
@@ -206,6 +208,23 @@ async def test_the_last_good_copy_stays_and_the_failure_is_told_once(
     breaks(server)
     await following.advance(hours=1)
     following.expect_message("channel", "#payments")
+
+
+async def test_an_unchanged_text_is_not_written_again(following: Pager, server: Server) -> None:
+    """A 304, and the same text once more, leave the megabytes of the row alone."""
+    server.etag = '"1"'
+    await following.advance(minutes=15)
+    statements: list[str] = []
+
+    def note(_c: object, _cu: object, statement: str, *_rest: object) -> None:
+        statements.append(statement)
+
+    engine = following.app.database.writer_engine.sync_engine
+    sa.event.listen(engine, "before_cursor_execute", note)
+    await following.advance(minutes=15)
+    saved = [one for one in statements if one.startswith("UPDATE calendar_imports")]
+    assert saved
+    assert not any("body" in one for one in saved)
 
 
 async def test_one_failure_that_is_over_a_minute_later_is_not_told(following: Pager, server: Server) -> None:

@@ -353,6 +353,18 @@ async def test_nobody_is_blamed_for_what_could_not_be_pressed(pager: Pager) -> N
     pager.expect_message("channel", "#payments")
 
 
+async def test_old_handoffs_are_forgotten(pager: Pager) -> None:
+    """A schedule that hands over for years keeps those of a season."""
+    await taken_over(pager)
+    week = timedelta(weeks=1)
+    for weeks in range(1, 16):
+        await to(pager, MONDAY + weeks * week)
+        pager._collect().clear()
+    async with pager.app.database.snapshot() as tx:
+        kept = list(await tx.scalars(sa.select(handoffs.c.at).order_by(handoffs.c.at)))
+    assert kept == [MONDAY + weeks * week for weeks in range(3, 16)]
+
+
 async def test_a_restart_over_a_change_makes_up_for_it(pager: Pager) -> None:
     """An override set while nobody worked is found at the first round of the next process."""
     await carol_stands_in(pager, timedelta(hours=9))
