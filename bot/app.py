@@ -270,7 +270,7 @@ def _sms_poll(core: Core, transports: Sequence[Transport]) -> SmsPoll | None:
     twilio = next((each for each in transports if isinstance(each, TwilioTransport)), None)
     if twilio is None:
         return None
-    inbox = Inbox(core.database, core.vault, core.roster, core.responder, core.views)
+    inbox = Inbox(core.database, core.clock, core.vault, core.roster, core.responder, core.views)
     return SmsPoll(core.database, core.clock, twilio, inbox)
 
 

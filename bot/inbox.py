@@ -1,72 +1,112 @@
 """What a reply by SMS does, and what it is answered, however it reached us.
 
-Never says anything to a number that nobody here has, and never sends: the answer is returned.
+Never says anything to a number that nobody here has, and never sends: the answer is returned. A caller
+id can be forged, so nothing is possible here but to respond to what was texted to that number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
 
+from bot import sms_words
 from bot.web.replies import Reply, Verb, parse_reply
-from engine.db import Database
+from engine.clock import Clock
+from engine.db import Database, Tx, Writer
 from engine.directory import Person
-from engine.errors import MidwatchError, Unavailable
-from engine.models import ORG, Actor, Delivery, DeliveryStatus, IncidentView, Method, Via
-from engine.notify.plain import defang, one_line, shorten
+from engine.errors import MidwatchError, NotFound, Unavailable
+from engine.models import ORG, Actor, Delivery, DeliveryStatus, IncidentStatus, IncidentView, Method, Via
+from engine.notify.plain import one_line
+from engine.pager.consent import Consent
 from engine.pager.respond import Answer, Responder
 from engine.pager.views import Views
+from engine.rota.meant import by_name, listed, meant
 from engine.rota.roster import Roster
 from engine.store import directory
+from engine.store.journal import first_time
 from engine.vault import Vault
 
 log = structlog.get_logger(__name__)
 Respond = Callable[[int, Actor], Awaitable[Answer]]
 
-LISTED: Final = 5
-LONGEST_TITLE: Final = 70
-HELP: Final = (
-    "Midwatch: reply 4 or ACK 42 to acknowledge, 6 or RESOLVE 42 to resolve, LIST to see what is open."
-)
-NOT_APPLIED: Final = "NOT applied: Midwatch cannot store this right now. Try again in a minute."
-NONE_OPEN: Final = "No open incident was texted to this number."
+# Why so few: two machines that answer each other would never end. Twilio warns of it, too.
+HELPED: Final = 5  # times within HELPED_IN, then a number that we do not understand hears nothing
+HELPED_IN: Final = timedelta(hours=1)
+WORDS: Final = {Verb.ACKNOWLEDGE: "ack", Verb.RESOLVE: "resolve", Verb.ESCALATE: "escalate"}
 
 
 class Inbox:
     def __init__(
-        self, database: Database, vault: Vault, roster: Roster, responder: Responder, views: Views
+        self,
+        database: Database,
+        clock: Clock,
+        vault: Vault,
+        roster: Roster,
+        responder: Responder,
+        views: Views,
     ) -> None:
         self._database = database
+        self._clock = clock
         self._vault = vault
         self._roster = roster
         self._responder = responder
         self._views = views
+        self._consent = Consent(database, clock, vault)
 
     async def answer(self, from_number: str, text: str) -> str | None:
         """Do what the text asks for; None when there is nothing to say to that number."""
         reply = parse_reply(text)
-        if reply.verb is Verb.CARRIER:
-            return None
         address_hash = self._vault.fingerprint(from_number)
+        if reply.verb in {Verb.STOP, Verb.START}:  # the carrier answers these itself
+            await self._turn(reply.verb, address_hash)
+            return None
         people = await self._people(address_hash)
         if not people:
             log.info("sms.from_nobody")
+            return None
+        if reply.verb is Verb.HELP and not await self._may_help(address_hash):
+            log.info("sms.helped_enough")
             return None
         said = await _in_words(self._answered(reply, address_hash, people))
         return "\n".join(one_line(line) for line in said.splitlines())
 
     async def act(self, verb: Verb, view: IncidentView, person: Person, via: Via) -> str:
-        """Acknowledge or resolve for somebody; what became of it, in words."""
+        """Acknowledge, resolve or escalate for somebody; what became of it, in words."""
         return await _in_words(self._acted(verb, view, person, via))
 
     async def _acted(self, verb: Verb, view: IncidentView, person: Person, via: Via) -> str:
-        respond: Respond = (
-            self._responder.acknowledge if verb is Verb.ACKNOWLEDGE else self._responder.resolve
-        )
-        answer = await respond(view.id, Actor(person.name, via, person.id, person.slack_user_id))
-        return f"#{answer.incident.number} {answer.reason.rstrip('.')}: {_short(answer.incident.title)}"
+        respond: dict[Verb, Respond] = {
+            Verb.ACKNOWLEDGE: self._responder.acknowledge,
+            Verb.RESOLVE: self._responder.resolve,
+            Verb.ESCALATE: self._responder.escalate,
+        }
+        answer = await respond[verb](view.id, Actor(person.name, via, person.id, person.slack_user_id))
+        title = sms_words.short(answer.incident.title)
+        return f"#{answer.incident.number} {answer.reason.rstrip('.')}: {title}"
+
+    async def _turn(self, verb: Verb, address_hash: str) -> None:
+        try:
+            await (self._consent.stop if verb is Verb.STOP else self._consent.start)(address_hash)
+        except Unavailable:
+            log.warning("sms.consent_not_stored")  # the provider refuses the next text, and we learn of it
+
+    async def _may_help(self, address_hash: str) -> bool:
+        """In the database, so that it holds over all processes."""
+        now = self._clock.now()
+
+        async def unit(tx: Tx) -> bool:
+            for place in range(HELPED):
+                if await first_time(tx, ORG, "sms_help", f"{address_hash}:{_hour(now)}:{place}", now):
+                    return True
+            return False
+
+        try:
+            return await self._database.write(unit, rank=Writer.RESPOND)
+        except Unavailable:
+            return False
 
     async def _people(self, address_hash: str) -> list[Person]:
         async with self._database.look() as tx:
@@ -76,19 +116,22 @@ class Inbox:
 
     async def _answered(self, reply: Reply, address_hash: str, people: list[Person]) -> str:
         match reply.verb:
-            case Verb.ACKNOWLEDGE | Verb.RESOLVE:
+            case Verb.ACKNOWLEDGE | Verb.RESOLVE | Verb.ESCALATE:
                 return await self._applied(reply, address_hash, people)
+            case Verb.ACKNOWLEDGE_ALL:
+                return await self._acknowledge_all(address_hash, people)
+            case Verb.WHO:
+                return await self._who(reply.name, people[0])
             case Verb.LIST:
-                return _listed(await self._views.open_texted_to(address_hash), "")
+                return sms_words.listed(await self._views.open_texted_to(address_hash), "")
             case _:
-                return HELP
+                return sms_words.HELP
 
     async def _applied(self, reply: Reply, address_hash: str, people: list[Person]) -> str:
         if reply.number is None:
             texted = await self._views.open_texted_to(address_hash)
             if len(texted) != 1:
-                word = "ack" if reply.verb is Verb.ACKNOWLEDGE else "resolve"
-                return _listed(texted, f"\nReply {word} and the number.")
+                return sms_words.listed(texted, f"\nReply {WORDS[reply.verb]} and the number.")
             view: IncidentView | None = texted[0]
         else:
             view = await self._views.by_number(reply.number)
@@ -96,6 +139,36 @@ class Inbox:
         if view is None or person is None:
             return f"#{reply.number} was not texted to this number. Send LIST to see what was."
         return await self._acted(reply.verb, view, person, Via.SMS)
+
+    async def _acknowledge_all(self, address_hash: str, people: list[Person]) -> str:
+        """All that still page; one that fails keeps no other from being acknowledged."""
+        texted = await self._views.open_texted_to(address_hash)
+        waiting = [view for view in texted if view.status is not IncidentStatus.ACKNOWLEDGED]
+        if not waiting:
+            return sms_words.listed(texted, "")
+        done, failed = [], []
+        for view in waiting:
+            person = await self._texted(view, people)
+            if person is None:
+                continue
+            try:
+                await self._acted(Verb.ACKNOWLEDGE, view, person, Via.SMS)
+                done.append(f"#{view.number}")
+            except Unavailable:
+                failed.append(f"#{view.number}")
+        said = [f"Acknowledged: {', '.join(done)}."] if done else []
+        return " ".join([*said, *([f"NOT applied: {', '.join(failed)}. Try again."] if failed else [])])
+
+    async def _who(self, name: str | None, person: Person) -> str:
+        rows = await self._roster.who()
+        if name is not None:
+            known = await self._roster.directory()
+            ids = {one.id for one in meant(name, known)}
+            rows = [row for row in rows if row.schedule_id in ids]
+            if not rows:
+                there = listed(by_name(known)) or "none yet"
+                raise NotFound(f"There is no such schedule. There are: {there}.")
+        return sms_words.on_call(rows, person.timezone)
 
     async def _texted(self, view: IncidentView, people: list[Person]) -> Person | None:
         """Who of those who share the phone was sent this incident by SMS."""
@@ -109,7 +182,7 @@ async def _in_words(doing: Awaitable[str]) -> str:
     try:
         return await doing
     except Unavailable:
-        return NOT_APPLIED
+        return sms_words.NOT_APPLIED
     except MidwatchError as error:
         return str(error)
 
@@ -119,14 +192,5 @@ def _left(delivery: Delivery) -> bool:
     return delivery.sent_at is not None or delivery.status is DeliveryStatus.SENDING
 
 
-def _listed(views: Sequence[IncidentView], hint: str) -> str:
-    if not views:
-        return NONE_OPEN
-    lines = [f"#{view.number} {view.status}: {_short(view.title)}" for view in views[:LISTED]]
-    if len(views) > LISTED:
-        lines.append(f"and {len(views) - LISTED} more")
-    return "\n".join(lines) + hint
-
-
-def _short(title: str) -> str:
-    return shorten(defang(one_line(title)), LONGEST_TITLE)
+def _hour(now: datetime) -> int:
+    return int(now.timestamp() // HELPED_IN.total_seconds())

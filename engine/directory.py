@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from engine.models import Method, Urgency
 from engine.schedule import Schedule
@@ -52,6 +53,9 @@ class Policy:
     on_exhaustion: OnExhaustion = OnExhaustion.NOTIFY_ADMINS
     ack_timeout: timedelta | None = None
     created_at: datetime | None = field(default=None, compare=False)  # of this version
+
+
+STOPPED: Final = "the person replied STOP"  # why an SMS method is off until they reply START
 
 
 @dataclass(frozen=True, slots=True)

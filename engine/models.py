@@ -394,10 +394,12 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """It will never work for this address. `quiet`: that is as configured, and no alarm."""
+    """It will never work for this address. `quiet`: that is as configured, and no alarm; `stopped`: the
+    person wants no texts, and the method is off until they say otherwise."""
 
     reason: str
     quiet: bool = False
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

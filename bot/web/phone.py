@@ -28,14 +28,15 @@ from engine.store import deliveries
 
 NO_CALL: Final = "This call is about nothing that is still known here."
 DELIVERY_ID: Final = re.compile("[0-9]{1,18}")
-KEYS: Final = {"4": Verb.ACKNOWLEDGE, "6": Verb.RESOLVE}
+KEYS: Final = {"4": Verb.ACKNOWLEDGE, "6": Verb.RESOLVE, "8": Verb.ESCALATE}
 
 
 class Phone:
     def __init__(self, parts: WebParts, phones: Phones) -> None:
         self._parts = parts
         self._phones = phones
-        self._inbox = Inbox(parts.database, parts.vault, parts.roster, parts.responder, parts.views)
+        store = (parts.database, parts.clock, parts.vault)
+        self._inbox = Inbox(*store, parts.roster, parts.responder, parts.views)
 
     def mount(self, app: web.Application) -> None:
         app.router.add_post("/webhooks/twilio/sms", self.sms)

@@ -13,32 +13,46 @@ from typing import Final
 
 class Verb(StrEnum):
     ACKNOWLEDGE = "acknowledge"
+    ACKNOWLEDGE_ALL = "acknowledge all"
     RESOLVE = "resolve"
+    ESCALATE = "escalate"
+    WHO = "who"
     LIST = "list"
     HELP = "help"
-    CARRIER = "carrier"  # the carrier acts on these words and answers them itself
+    STOP = "stop"  # the carrier acts on these two and answers them itself
+    START = "start"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     verb: Verb
     number: int | None = None  # of the incident
+    name: str | None = None  # of a schedule
 
 
 WORDS: Final = {
     **dict.fromkeys(("4", "ack", "acknowledge"), Verb.ACKNOWLEDGE),
     **dict.fromkeys(("6", "resolve", "res"), Verb.RESOLVE),
+    **dict.fromkeys(("8", "escalate", "esc"), Verb.ESCALATE),
     **dict.fromkeys(("list", "ls"), Verb.LIST),
-    **dict.fromkeys(("stop", "stopall", "unsubscribe", "cancel", "end", "quit"), Verb.CARRIER),
-    **dict.fromkeys(("start", "unstop", "yes"), Verb.CARRIER),
+    **dict.fromkeys(("who", "oncall"), Verb.WHO),
+    **dict.fromkeys(("stop", "stopall", "unsubscribe", "cancel", "end", "quit"), Verb.STOP),
+    **dict.fromkeys(("start", "unstop", "yes"), Verb.START),
 }
-NUMBERED: Final = {Verb.ACKNOWLEDGE, Verb.RESOLVE}
-AROUND: Final = " \t\r\n'\"`‘’“”„«».,!:;()[]"
+NUMBERED: Final = {Verb.ACKNOWLEDGE, Verb.RESOLVE, Verb.ESCALATE}
+AROUND: Final = " \t\r\n'\"`‘’“”„«».,!?:;()[]"
 REPLY: Final = re.compile(r"([a-z]+|\d+)(?:\s*#?\s*([0-9]{1,9}))?")
+ALL: Final = re.compile(r"(?:4|ack|acknowledge)\s+all")
+WHO: Final = re.compile(r"(?:who|oncall)\s+(?:is\s+)?(?:on\s?-?call\s*)?(?:for\s+|on\s+)?(\S.{0,79})?")
 
 
 def parse_reply(text: str) -> Reply:
-    found = REPLY.fullmatch(text.strip(AROUND).casefold())
+    words = text.strip(AROUND).casefold()
+    if ALL.fullmatch(words):
+        return Reply(Verb.ACKNOWLEDGE_ALL)
+    if asked := WHO.fullmatch(words):
+        return Reply(Verb.WHO, name=asked[1])
+    found = REPLY.fullmatch(words)
     if found is None:
         return Reply(Verb.HELP)
     verb = WORDS.get(found[1], Verb.HELP)

@@ -21,7 +21,7 @@ from engine.config.form import (
     Step,
     TargetForm,
 )
-from engine.directory import Directory, NamedSchedule, Person, Policy, Service, Target, TargetKind
+from engine.directory import STOPPED, Directory, NamedSchedule, Person, Policy, Service, Target, TargetKind
 from engine.models import Urgency
 from engine.schedule import Schedule
 
@@ -69,8 +69,10 @@ def _names(directory: Directory) -> Callable[[str], str]:
 
 
 def _person(person: Person) -> PersonForm:
-    kinds = {method.id: method.kind for method in person.methods if method.disabled_reason is None}
-    addresses = {m.kind: m.address for m in person.methods if m.disabled_reason is None}
+    # One that is off by STOP is in the file all the same: applying it again must not undo that.
+    there = [method for method in person.methods if method.disabled_reason in {None, STOPPED}]
+    kinds = {method.id: method.kind for method in there}
+    addresses = {method.kind: method.address for method in there}
     rules = {
         urgency: tuple(
             Step(kinds[rule.method_id], rule.delay)

@@ -14,14 +14,15 @@ from engine import metrics
 from engine.db import Tx
 from engine.directory import Directory
 from engine.escalation import still_wanted
-from engine.models import ORG, Delivery, DeliveryStatus, Method, Outcome, Sent, Urgency
+from engine.models import ORG, Delivery, DeliveryStatus, Method, Outcome, Rejected, Sent, Urgency
 from engine.notify import death
 from engine.notify.begin import Begun
 from engine.notify.death import Death, died
 from engine.notify.next_rule import pull_next_rules
 from engine.notify.verdict import PAGES, Unstarted, Verdict, judge
 from engine.pager.apply import card_armings
-from engine.store import attempts, cards, incidents, leases, timers
+from engine.store import attempts, cards, incidents, leases, people, timers
+from engine.store import directory as directories
 from engine.store.attempts import Record
 from engine.store.cards import Posted
 from engine.store.incidents import Incident
@@ -119,6 +120,7 @@ async def record_all(
     await died(tx, [one.death for one in recorded if one.dead], directory, now)
     shown = {one.about for one in recorded if one.about is not None}
     await timers.arm(tx, ORG, await card_armings(tx, ORG, sorted(shown), now))
+    await _stopped(tx, recorded)
     held = frozenset(one.key for one in ended if one.delivery.incident_id in left)
     return Done({one.ended.key: one for one in recorded}, held)
 
@@ -165,6 +167,19 @@ async def _sent(tx: Tx, recorded: Sequence[Recorded], now: datetime) -> None:
     await incidents.paged(tx, sorted(paged), now)
     shown = [_card(one) for one in recorded]
     await cards.posted(tx, ORG, [card for card in shown if card is not None], now)
+
+
+async def _stopped(tx: Tx, recorded: Sequence[Recorded]) -> None:
+    """Whoever replied STOP where we did not hear it: the provider told us now."""
+    refused = [one.ended for one in recorded if isinstance(one.ended.outcome, Rejected)]
+    off = {
+        one.delivery.method_id
+        for one in refused
+        if isinstance(one.outcome, Rejected) and one.outcome.stopped and one.delivery.method_id
+    }
+    if off:
+        await people.stop_methods(tx, ORG, sorted(off))
+        await directories.bump(tx, ORG)  # counters last
 
 
 def _card(one: Recorded) -> Posted | None:

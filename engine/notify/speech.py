@@ -16,7 +16,7 @@ from engine.notify.render import ASKS_FOR_AN_ANSWER
 
 SPOKEN: Final = 300
 SERVICE_LENGTH: Final = 40
-KEYS: Final = "Press 4 to acknowledge, 6 to resolve, star to repeat."
+KEYS: Final = "Press 4 to acknowledge, 6 to resolve, 8 to escalate, star to repeat."
 BY_SMS: Final = "Reply 4 by SMS to acknowledge."
 GATHER_SECONDS: Final = 8
 STATE: Final = {

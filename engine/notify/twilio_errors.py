@@ -66,6 +66,7 @@ TRANSIENT: Final = {
     30008: "the carrier gave no reason",
 }
 
+STOPPED: Final = 21610
 CALLBACK_REFUSED: Final = frozenset({21205, 21609})
 
 
@@ -75,7 +76,7 @@ def outcome(code: int | None, status: int, now: datetime, retry_after: timedelta
     if code in THROTTLED or status == 429:
         return Throttled(now + (wait or THROTTLE), "throttled by Twilio")
     if code in PERMANENT:
-        return Rejected(f"{PERMANENT[code]} (Twilio {code})")
+        return Rejected(f"{PERMANENT[code]} (Twilio {code})", stopped=code == STOPPED)
     if code in DOWN:
         return Retry(f"provider down: {DOWN[code]} (Twilio {code})", down=True)
     if status in (401, 403, 404):

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 import structlog
 
 from engine.db import Tx, upsert
-from engine.directory import ContactMethod, ContactRule, Person
+from engine.directory import STOPPED, ContactMethod, ContactRule, Person
 from engine.errors import BadConfig
 from engine.models import Method, Urgency
 from engine.schema import contact_methods, contact_rules, people
@@ -145,7 +145,10 @@ async def save_method(
                 (contact_methods.c.verified_at.is_(None), insert.excluded.verified_by),
                 else_=contact_methods.c.verified_by,
             ),
-            "disabled_reason": None,
+            # Whoever replied STOP is texted again when they reply START, whatever a file says.
+            "disabled_reason": sa.case(
+                (contact_methods.c.disabled_reason == STOPPED, STOPPED), else_=sa.null()
+            ),
         },
     ).returning(contact_methods.c.id)
     return int((await tx.execute(statement)).scalar_one())
@@ -156,6 +159,37 @@ async def disable_method(tx: Tx, org_id: int, method_id: int, reason: str) -> No
         sa.update(contact_methods)
         .where(contact_methods.c.org_id == org_id, contact_methods.c.id == method_id)
         .values(disabled_reason=reason)
+    )
+
+
+async def stop_methods(tx: Tx, org_id: int, method_ids: Sequence[int]) -> None:
+    """Off until the person replies START; one that is off for another reason stays as it is."""
+    await tx.execute(
+        sa.update(contact_methods)
+        .where(contact_methods.c.org_id == org_id, contact_methods.c.id.in_(method_ids))
+        .where(contact_methods.c.disabled_reason.is_(None))
+        .values(disabled_reason=STOPPED)
+    )
+
+
+async def texts_to(tx: Tx, org_id: int, address_hash: str, *, stopped: bool) -> dict[int, int]:
+    """The person of each SMS method with this address that is off by STOP, or not off at all."""
+    methods = contact_methods.c
+    off = methods.disabled_reason == STOPPED if stopped else methods.disabled_reason.is_(None)
+    rows = await tx.execute(
+        sa.select(methods.id, methods.person_id)
+        .where(methods.org_id == org_id, methods.address_hash == address_hash, methods.kind == Method.SMS)
+        .where(off)
+        .order_by(methods.id)
+    )
+    return {row.id: row.person_id for row in rows}
+
+
+async def start_methods(tx: Tx, org_id: int, method_ids: Sequence[int]) -> None:
+    await tx.execute(
+        sa.update(contact_methods)
+        .where(contact_methods.c.org_id == org_id, contact_methods.c.id.in_(method_ids))
+        .values(disabled_reason=None)
     )
 
 

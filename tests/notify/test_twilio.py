@@ -106,7 +106,8 @@ async def test_a_number_that_will_never_work_is_rejected(code: int) -> None:
 async def test_twilio_says_so_by_its_code(code: int) -> None:
     """The code is read from the real answer, and the number in its message is not repeated."""
     outcome = await outcome_of(Fault(400, code))
-    assert outcome == Rejected(f"{twilio_errors.PERMANENT[code]} (Twilio {code})")
+    reason = f"{twilio_errors.PERMANENT[code]} (Twilio {code})"
+    assert outcome == Rejected(reason, stopped=code == twilio_errors.STOPPED)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,12 @@ from itertools import pairwise
 
 import pytest
 
+from engine.config.parse import parse_config
+from engine.directory import STOPPED
 from engine.models import ORG, DeliveryStatus, Method, Rejected, Retry, Severity, Throttled
 from engine.pager.alarm import raise_alarm
+from engine.pager.setup import Setup
+from engine.vault import Vault
 from tests.fakes import START, FakeClock, FakeTransport
 from tests.scenario.harness import Pager
 from tests.scenario.sending import LADDER, Killed, alarms, counted, only, statuses, stored, tries
@@ -106,6 +110,25 @@ async def test_a_permanent_failure_fires_the_next_rule_now(pager: Pager) -> None
     pager.silence_ops()
     pager.expect_silence()
     await pager.ack(by="ann")
+
+
+async def test_whoever_replied_stop_is_texted_no_more(pager: Pager) -> None:
+    """The provider says so (21610): the method is off at once, and the next page goes by voice (F-56)."""
+    pager.transports[Method.SMS].fail_next(Rejected("the person has replied STOP", stopped=True))
+    await pager.alert()
+    pager.expect_page("ann", "voice")
+    pager.silence_ops()
+    await pager.ack(by="ann")
+    ann = next(one for one in (await pager.app.roster.directory()).people.values() if one.name == "ann")
+    assert {one.kind: one.disabled_reason for one in ann.methods}[Method.SMS] == STOPPED
+    await pager.alert("db-2 is down")
+    pager.expect_page("ann", "voice")
+    pager.expect_silence()
+    await pager.ack(2, by="ann")
+    setup = Setup(pager.app.database, pager.clock, Vault("a secret for tests only"))
+    await setup.apply(parse_config(await setup.export()))  # must not undo what the person said
+    ann = (await pager.app.roster.directory()).people[ann.id]
+    assert {one.kind: one.disabled_reason for one in ann.methods}[Method.SMS] == STOPPED
 
 
 async def test_being_told_to_wait_is_no_attempt(pager: Pager) -> None:

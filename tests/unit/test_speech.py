@@ -23,7 +23,7 @@ def test_a_call_says_it_twice_and_takes_one_digit() -> None:
     twiml = speech.call_twiml(view(), ACTION)
     sentence = (
         "Midwatch. Incident 42 firing, service checkout: db-1 is down. "
-        "Press 4 to acknowledge, 6 to resolve, star to repeat."
+        "Press 4 to acknowledge, 6 to resolve, 8 to escalate, star to repeat."
     )
     assert spoken(twiml) == [sentence, sentence]
     gathers = list(ET.fromstring(twiml).iter("Gather"))  # noqa: S314  # our own XML

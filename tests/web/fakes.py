@@ -142,6 +142,10 @@ class FakePager:
     async def resolve(self, incident_id: int, actor: Actor) -> Answer:
         return self._act("resolve", IncidentStatus.RESOLVED, incident_id, actor)
 
+    async def escalate(self, incident_id: int, actor: Actor) -> Answer:
+        self.acts.append(("escalate", incident_id, actor))
+        return Answer(self.incidents[incident_id], True, "escalated")
+
     async def merge(self, incident_id: int, actor: Actor, into: int) -> Answer:
         number = self.incidents[into].number
         return self._moved("merge", incident_id, actor, IncidentStatus.RESOLVED, number)

@@ -130,7 +130,65 @@ async def test_a_shared_phone_answers_for_whoever_was_paged(client: Client, worl
     assert world.pager.acts[0][2].name == "ben"
 
 
-@pytest.mark.parametrize("word", ["help", "what?", "", "ack all", "42"])
+async def test_a_reply_escalates(client: Client, world: World) -> None:
+    """8 goes on to the next level, like the key in a call."""
+    texted(world, incident(42))
+    assert await text(client, "8") == "#42 escalated: db-42 is down"
+    assert [verb for verb, _, _ in world.pager.acts] == ["escalate"]
+
+
+async def test_all_that_was_texted_is_acknowledged_at_once(client: Client, world: World) -> None:
+    """`ack all` stops every page of that phone; what could not be stored is told."""
+    texted(world, incident(42), incident(43), incident(44, IncidentStatus.ACKNOWLEDGED))
+    world.pager.fails = Unavailable()
+    assert await text(client, "ack all") == "NOT applied: #42, #43. Try again."
+    world.pager.fails = None
+    assert await text(client, "ack all") == "Acknowledged: #42, #43."
+    assert [(verb, incident_id) for verb, incident_id, _ in world.pager.acts] == [
+        ("acknowledge", 1042),
+        ("acknowledge", 1043),
+    ]
+
+
+async def test_who_is_on_call_is_told(client: Client) -> None:
+    """With the end on the clock of whoever asks, and who is next."""
+    answer = await text(client, "who")
+    assert answer is not None
+    assert answer.startswith("primary: ana until ")
+    assert answer.endswith(", then ben")
+    assert await text(client, "who nothing") == "There is no such schedule. There are: none yet."
+
+
+async def test_two_machines_that_answer_each_other_come_to_an_end(client: Client, world: World) -> None:
+    """What is not understood is answered five times an hour; what is, always (S-17)."""
+    said = [await text(client, "I am driving and will answer later.") for _ in range(8)]
+    assert [answer is not None for answer in said] == [True] * 5 + [False] * 3
+    texted(world, incident(42))
+    assert await text(client, "4") == "#42 acknowledged: db-42 is down"
+
+
+async def test_stop_turns_texts_off_and_start_on_again(client: Client, world: World) -> None:
+    """Any of the carrier's words, in any case: the method is off, whoever runs Midwatch hears of it, and
+    every other method stays (S-17)."""
+
+    async def methods() -> dict[Method, bool]:
+        async with world.database.snapshot() as tx:
+            found = await people.read_people(tx, ORG, world.parts.vault)
+        return {method.kind: method.usable for method in found[ANA.id].methods}
+
+    before = await methods()
+    assert before[Method.SMS]
+    assert await text(client, " Stop ") is None
+    assert await methods() == {**before, Method.SMS: False}
+    async with world.database.snapshot() as tx:
+        told = list(await tx.scalars(sa.select(deliveries.c.body).where(deliveries.c.kind == "ops")))
+    assert told
+    assert all("ana replied STOP" in body["text"] for body in told)
+    assert await text(client, "start") is None
+    assert await methods() == before
+
+
+@pytest.mark.parametrize("word", ["help", "what?", "", "resolve all", "42"])
 async def test_what_is_not_understood_is_answered_by_the_right_form(client: Client, word: str) -> None:
     """Help is one SMS."""
     answer = await text(client, word)

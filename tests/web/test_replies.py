@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.web.replies import Reply, Verb, parse_reply
+from bot.web.replies import NUMBERED, Reply, Verb, parse_reply
 
 
 @pytest.mark.parametrize(
@@ -31,13 +31,23 @@ from bot.web.replies import Reply, Verb, parse_reply
         ("", Reply(Verb.HELP)),
         ("42", Reply(Verb.HELP)),
         ("44", Reply(Verb.HELP)),
-        ("ack all", Reply(Verb.HELP)),
+        ("ack all", Reply(Verb.ACKNOWLEDGE_ALL)),
+        ("4 All!", Reply(Verb.ACKNOWLEDGE_ALL)),
+        ("resolve all", Reply(Verb.HELP)),
+        ("8", Reply(Verb.ESCALATE)),
+        ("Escalate 42", Reply(Verb.ESCALATE, 42)),
+        ("who", Reply(Verb.WHO)),
+        ("Who?", Reply(Verb.WHO)),
+        ("who payments", Reply(Verb.WHO, name="payments")),
+        ("who is on call for Payments?", Reply(Verb.WHO, name="payments")),
+        ("who is on call", Reply(Verb.WHO)),
         ("ack 42 43", Reply(Verb.HELP)),
         ("ack 9999999999", Reply(Verb.HELP)),  # no number of an incident is that long
         ("list 4", Reply(Verb.HELP)),
-        (" Stop ", Reply(Verb.CARRIER)),
-        ("UNSUBSCRIBE", Reply(Verb.CARRIER)),
-        ("start", Reply(Verb.CARRIER)),
+        (" Stop ", Reply(Verb.STOP)),
+        ("UNSUBSCRIBE", Reply(Verb.STOP)),
+        ("cancel", Reply(Verb.STOP)),
+        ("start", Reply(Verb.START)),
     ],
 )
 def test_a_reply_is_read_as_it_was_meant(text: str, reply: Reply) -> None:
@@ -49,4 +59,4 @@ def test_a_reply_is_read_as_it_was_meant(text: str, reply: Reply) -> None:
 def test_any_text_is_some_reply(text: str) -> None:
     """Nothing that arrives by SMS raises, and only known words act."""
     reply = parse_reply(text)
-    assert reply.number is None or reply.verb in {Verb.ACKNOWLEDGE, Verb.RESOLVE}
+    assert reply.number is None or reply.verb in NUMBERED

@@ -52,7 +52,7 @@ class FakePhones:
 
 def polling(world: World, phones: FakePhones) -> SmsPoll:
     parts = world.parts
-    inbox = Inbox(parts.database, parts.vault, parts.roster, parts.responder, parts.views)
+    inbox = Inbox(parts.database, parts.clock, parts.vault, parts.roster, parts.responder, parts.views)
     every = timedelta(milliseconds=1)
     return SmsPoll(parts.database, parts.clock, phones, inbox, every=every)  # type: ignore[arg-type]  # a fake
 

@@ -1,0 +1,54 @@
+"""What Midwatch answers by SMS, as lines of plain text.
+
+Pure. Every word of an alert is foreign: one line, defanged, and short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.models import IncidentView
+from engine.notify.plain import defang, one_line, shorten
+from engine.rota.clockwords import wall
+from engine.rota.on_call import OnCallNow
+
+LISTED: Final = 5
+LONGEST_TITLE: Final = 70
+HELP: Final = (
+    "Midwatch: reply 4 or ACK 42 to acknowledge, 6 to resolve, 8 to escalate, ACK ALL, "
+    "LIST what is open, WHO is on call."
+)
+NOT_APPLIED: Final = "NOT applied: Midwatch cannot store this right now. Try again in a minute."
+NONE_OPEN: Final = "No open incident was texted to this number."
+NO_SCHEDULE: Final = "There is no schedule yet."
+
+
+def listed(views: Sequence[IncidentView], hint: str) -> str:
+    if not views:
+        return NONE_OPEN
+    lines = [f"#{view.number} {view.status}: {short(view.title)}" for view in views[:LISTED]]
+    return "\n".join([*lines, *_more(len(views))]) + hint
+
+
+def on_call(rows: Sequence[OnCallNow], timezone: str) -> str:
+    """Who is on call on each, until when on the reader's clock, and who is next."""
+    if not rows:
+        return NO_SCHEDULE
+    return "\n".join([*(_row(row, timezone) for row in rows[:LISTED]), *_more(len(rows))])
+
+
+def _row(row: OnCallNow, timezone: str) -> str:
+    names = " and ".join(person.name for person in row.people) or "NOBODY"
+    if row.until is None:
+        return f"{short(row.schedule)}: {names}"
+    following = " and ".join(person.name for person in row.next_people) or "nobody"
+    return f"{short(row.schedule)}: {names} until {wall(row.until, timezone)}, then {following}"
+
+
+def _more(count: int) -> list[str]:
+    return [f"and {count - LISTED} more"] if count > LISTED else []
+
+
+def short(title: str) -> str:
+    return shorten(defang(one_line(title)), LONGEST_TITLE)
