@@ -20,13 +20,12 @@ from bot.slack.grammar.maintenance_text import EndMaintenance, ListMaintenance, 
 from bot.slack.health import SlackHealth
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message
-from bot.slack.names import no_such
 from bot.slack.nouns import Noun
+from bot.slack.pageable import service_and_title
 from bot.slack.rota.overrides import OverrideCommand
 from bot.slack.rota.who import WhoCommand
 from engine.clock import Clock
 from engine.db import Database
-from engine.directory import Directory
 from engine.errors import BadCommand, MidwatchError, NotFound
 from engine.intake.receive import Receiver
 from engine.models import ORG, Actor, IncidentStatus
@@ -210,7 +209,7 @@ class Commands:
     async def _open(self, command: grammar.Open, asker: Asker) -> Message:
         person = await self._identity.person(asker)
         directory = await self._engine.roster.directory()
-        service_id, title = _service_and_title(command.words, directory)
+        service_id, title = service_and_title(command.words, directory)
         incident_id, created = await self._engine.receiver.open_by_hand(
             ORG, service_id, title[:TITLE_MAX], None, actor_of(person, asker)
         )
@@ -231,19 +230,3 @@ class Commands:
         return about.status(
             self._health, directory, rows, len(still_open), silent, now, windows=windows, ahead=ahead
         )
-
-
-def _service_and_title(said: str, directory: Directory) -> tuple[int, str]:
-    """The longest name of a service that the words begin with, and the rest."""
-    folded = said.casefold().replace('"', "")
-    by_length = sorted(directory.services.values(), key=lambda service: -len(service.name))
-    for service in by_length:
-        name = service.name.casefold()
-        if folded == name or folded.startswith(f"{name} "):
-            title = said.replace('"', "")[len(name) :].strip()
-            if not title:
-                raise BadCommand(
-                    f"Say what is wrong: `/page {escape.line(service.name, 60)} Disk full on db1`."
-                )
-            return service.id, title
-    raise no_such("service", said.split()[0], [service.name for service in by_length])

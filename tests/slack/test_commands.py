@@ -280,6 +280,22 @@ async def test_page_opens_an_incident(online: Desk) -> None:
     assert "Run `/oncall me` once" in await online.types("dee", "/page checkout Disk full")
 
 
+async def test_page_names_a_schedule_too(online: Desk) -> None:
+    """Whoever is on call there is paged by the service that pages it first; of a schedule that no service
+    pages first it says so, and opens nothing."""
+    await online.says("ana", "<@UMIDWATCH> page payments-primary the shop is down", "#payments")
+
+    def opened() -> bool:
+        return any("the shop is down" in visible_text(one) for one in online.said("#payments"))
+
+    await online.sandbox.until(opened)
+    (view,) = await online.views.list()
+    assert (view.title, view.service) == ("the shop is down", "checkout")
+    answer = await online.types("ana", "/page payments-secondary the shop is down")
+    assert "No service pages `payments-secondary` first" in answer
+    assert "Say what is wrong" in await online.types("ana", "/page payments-primary")
+
+
 async def test_status_tells_what_is_wrong(online: Desk) -> None:
     """Slack's state, open incidents, and nothing alarming where nothing is wrong."""
     await online.open()

@@ -445,6 +445,17 @@ async def test_sixty_people_are_edited_within_slacks_limits(online: Desk) -> Non
     assert "No picture" not in await online.types("ana", "/oncall schedule show everybody")
 
 
+async def test_a_schedule_that_nothing_pages_says_so(online: Desk) -> None:
+    """Whoever has made one may think that it pages already; one that a policy pages says nothing of it."""
+    await online.setup.schedules.create(
+        "search", Wanted(await weekly(online, "ana")), await actor(online, "ana")
+    )
+    said = await online.types("ana", "/oncall schedule show search")
+    assert "No escalation policy pages *search* yet" in said
+    assert "[{schedule: search}]" in said
+    assert "No escalation policy" not in await online.types("ana", "/oncall schedule show payments-primary")
+
+
 # --- deleting ---------------------------------------------------------------------------------------
 
 

@@ -56,13 +56,23 @@ def alternative(named: NamedSchedule, people: People, now: datetime) -> str:
     return "\n".join([f"{named.name}, times in {zone}", *lines])
 
 
-def shown(named: NamedSchedule, people: People, now: datetime, why: str) -> Message:
+def unpaged(name: str) -> str:
+    """Whoever has made a schedule may think that it pages already."""
+    shown = escape.line(name, 80)
+    return (
+        f"⚠️ No escalation policy pages *{shown}* yet. Name it in one of `midwatch.yaml`: "
+        f"`levels: [{{targets: [{{schedule: {shown}}}], timeout: 5m}}]`, then `midwatch apply`."
+    )
+
+
+def shown(named: NamedSchedule, people: People, now: datetime, why: str, *, paged: bool) -> Message:
     """One schedule in words. `why` says why there is no picture beside it: then the words say more."""
     schedule, name = named.schedule, escape.line(named.name, 80)
     layers = ", ".join(escape.line(layer.name, 40) for layer in schedule.layers[:12]) or "none"
     lines = [
         f"📅 *{name}*, times in {schedule.timezone} · layers: {layers}",
         *coming_lines(schedule, people, now, COMING if why else BESIDE),
+        *([] if paged else [unpaged(named.name)]),
     ]
     if why:
         lines.append(f"⚠️ {why}")
@@ -88,7 +98,8 @@ def saved(name: str, changes: Sequence[Changed] | None) -> Message:
     else:
         shifts_ = f"{len(changes)} shift{'' if len(changes) == 1 else 's'}" if changes else "nobody's shift"
         done = f"is changed: {shifts_} in the next 4 weeks"
-    return note(f"✅ *{shown}* {done}, in force from now on. `/oncall schedule show {shown}` shows it.")
+    said = f"✅ *{shown}* {done}, in force from now on. `/oncall schedule show {shown}` shows it."
+    return note(said if changes is not None else f"{said}\n{unpaged(name)}")
 
 
 def deleted(name: str) -> Message:

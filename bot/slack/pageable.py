@@ -1,0 +1,59 @@
+"""What `/page` names: a service, or a schedule that a service pages first; and what is wrong there.
+
+Never looks anything up by itself, and never chooses among several services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from bot.slack import escape
+from bot.slack.names import no_such
+from engine.directory import Directory, NamedSchedule, Service, TargetKind
+from engine.errors import BadCommand
+
+Named = TypeVar("Named", Service, NamedSchedule)
+
+
+def service_and_title(said: str, directory: Directory) -> tuple[int, str]:
+    """The longest name that the words begin with, of a service before a schedule, and the rest."""
+    plain = said.replace('"', "")
+    named: Service | NamedSchedule | None = _named(plain, directory.services.values())
+    named = named or _named(plain, directory.schedules.values())
+    if named is None:
+        known = [one.name for one in directory.services.values()]
+        known += [one.name for one in directory.schedules.values()]
+        raise no_such("service or schedule", plain.split()[0], known)
+    title = plain[len(named.name) :].strip()
+    if not title:
+        raise BadCommand(f"Say what is wrong: `/page {escape.line(named.name, 60)} Disk full on db1`.")
+    service = named if isinstance(named, Service) else _of_schedule(named, directory)
+    return service.id, title
+
+
+def _named(said: str, known: Iterable[Named]) -> Named | None:
+    folded = said.casefold()
+    for one in sorted(known, key=lambda each: -len(each.name)):
+        name = one.name.casefold()
+        if folded == name or folded.startswith(f"{name} "):
+            return one
+    return None
+
+
+def _of_schedule(schedule: NamedSchedule, directory: Directory) -> Service:
+    """The service that pages it first: its policy says what happens when nobody there answers."""
+    first = {
+        policy.id
+        for policy in directory.policies.values()
+        for target in (policy.levels[0].targets if policy.levels else ())
+        if target.kind is TargetKind.SCHEDULE and target.ref == schedule.id
+    }
+    found = [one for one in directory.services.values() if one.policy_id in first]
+    name = escape.code(schedule.name, 60)
+    if not found:
+        raise BadCommand(f"No service pages {name} first, so nobody there can be paged by it yet.")
+    if len(found) > 1:
+        which = " or ".join(f"`/page {escape.line(one.name, 60)} …`" for one in found)
+        raise BadCommand(f"{name} is paged by several services. Say of which this is about: {which}.")
+    return found[0]
