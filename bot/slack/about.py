@@ -37,9 +37,7 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "`/oncall merge 42 into 41` – 42 is over, its alerts go on on 41 · `/oncall unmerge 42`",
         "`/incident` knows the same verbs. In the thread of a card `@Midwatch ack` is enough.",
     ),
-    "page": (
-        "`/page payments Disk full on db1` – opens an incident and pages whoever is on call; a service or its schedule",
-    ),
+    "page": ("`/page payments Disk full on db1` – pages whoever is on call; a service or its schedule",),
     "override": (
         "`/override` – a form · `/override @ana 2h` – Ana is on call from now",
         "`/override payments @ana tomorrow 9am to 5pm` · `/override me fri 18:00 - mon 9:00`",

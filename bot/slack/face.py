@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Final
 
 from aiohttp import web
 from pydantic import SecretStr
@@ -24,24 +23,11 @@ from bot.slack.health import SlackHealth
 from bot.slack.home import Home
 from bot.slack.identity import Identity
 from bot.slack.listeners import Button, Listeners, bolt_app
-from bot.slack.modals.opening import Form, Modals
-from bot.slack.modals.override import OverrideModal
-from bot.slack.modals.schedule import ScheduleForm
-from bot.slack.modals.schedule_delete import ScheduleDeleteForm
-from bot.slack.nouns import Noun, by_word, nothing_else
-from bot.slack.rota.calendars import CalendarCommand
-from bot.slack.rota.cover import NOUN as COVER
-from bot.slack.rota.cover import CoverCommand
-from bot.slack.rota.handoffs import NOUN as HANDOFF
-from bot.slack.rota.handoffs import HandoffButtons
-from bot.slack.rota.override_answers import NOUN as OVERRIDE
-from bot.slack.rota.overrides import OverrideCommand
-from bot.slack.rota.places import PlaceCommand
-from bot.slack.rota.schedules import ScheduleCommand
+from bot.slack.modals.opening import Modals
 from bot.slack.rota.showing import Showing
+from bot.slack.rota.wiring import Needs, build
 from bot.slack.transport import SlackTransport
 from bot.slack.workspace import Workspace
-from engine.calendar.fetch import fetcher
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.intake.receive import Receiver
@@ -51,15 +37,7 @@ from engine.pager.maintenance import Maintenance
 from engine.pager.respond import Responder
 from engine.pager.setup import Setup
 from engine.pager.views import Views
-from engine.rota.calendars import Calendars
-from engine.rota.cover import Cover
-from engine.rota.drafts import Drafts
-from engine.rota.handoff import Handoffs
-from engine.rota.imports import Imports
-from engine.rota.reminders import Choices
 from engine.rota.roster import Roster
-
-OF_ME: Final = "`/oncall me`, `/oncall me calendar` or `/oncall me reminders`"
 
 
 class Slack:
@@ -94,40 +72,28 @@ class Slack:
         self.app = bolt_app(settings.slack_api_url, workspace)
         self._answering = Answering(client)
         modals = self.modals = Modals(client, self._answering)
-        overrides = OverrideCommand(roster, identity, clock, modals)
-        schedules = setup.schedules
-        forms: list[Form] = [  # each modal
-            OverrideModal(overrides, roster, identity, clock),
-            ScheduleForm(clock, identity, roster, schedules, Drafts(database, clock)),
-            ScheduleDeleteForm(identity, roster, schedules),
-        ]
-        for form in forms:
+        rota = build(
+            Needs(
+                clock,
+                database,
+                roster,
+                setup,
+                nudge,
+                client,
+                identity,
+                modals,
+                settings.public_url,
+                settings.calendar_private,
+            )
+        )
+        for form in rota.forms:
             modals.add(form)
-        buttons: dict[str, Button] = {"modal": modals.reopen}  # by noun, of those that stand on no card
-        rota = (database, clock, roster, nudge)
-        covers = CoverCommand(Cover(*rota), roster, identity, clock)
-        handoffs = HandoffButtons(Handoffs(*rota), Choices(database), identity)
-        buttons |= {COVER: covers.click, HANDOFF: handoffs.click, OVERRIDE: overrides.click}
-        shown = ScheduleCommand(clock, client, identity, roster, schedules, modals)
-        links = Calendars(database, clock, roster, settings.public_url)
-        fetch = fetcher(allow_private=settings.calendar_private)
-        imports = Imports(database, clock, nudge, roster, setup.vault, fetch)
-        calendars = CalendarCommand(links, imports, roster, identity)
-        places = PlaceCommand(setup.places, roster, identity)
-        of_schedules: dict[str, Noun] = {"calendar": calendars.schedule, "import": calendars.schedule}
-        of_schedules |= {"group": places.run, "topic": places.run}
-        of_me: dict[str, Noun] = {"calendar": calendars.me, "calendars": calendars.me}
-        of_me |= {"reminders": handoffs.me, "reminder": handoffs.me}
-        nouns: dict[str, Noun] = {  # verbs of /oncall that read their own words
-            COVER: covers.run,
-            "schedule": by_word(of_schedules, shown.run),
-            "me": by_word(of_me, nothing_else(OF_ME)),
-        }
+        buttons: dict[str, Button] = {"modal": modals.reopen, **rota.buttons}
         Listeners(
             self.app,
             client,
             self._answering,
-            Commands(engine, identity, self.health, overrides, nouns),
+            Commands(engine, identity, self.health, rota.overrides, rota.nouns),
             Actions(engine, identity, self.cards),
             modals,
             buttons,
