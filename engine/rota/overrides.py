@@ -118,7 +118,10 @@ class Overrides:
 
         cancelled = await self._database.write(unit, rank=Writer.RESPOND)
         if cancelled is None:
-            raise NotFound("That override is over or was cancelled already.")
+            raise NotFound(
+                f"There is no override {override_id} to cancel: it is over, was cancelled already, "
+                "or never was. `/override list` shows those that are."
+            )
         log.info("override.cancelled", override=override_id, via=actor.via)
         return cancelled
 

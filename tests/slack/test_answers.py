@@ -189,4 +189,4 @@ def test_an_override_of_oneself_is_told_once() -> None:
     override = Override(7, 1, "replace_all", 1, None, NOW, TWO_HOURS, "ana")
     message = override_answers.override_set(OverrideSet(override, "payments", ()), a_person(), a_person())
     assert "For ana that is" not in message.text
-    assert "Nobody else was on call then." in message.text
+    assert "It takes nobody else's place." in message.text

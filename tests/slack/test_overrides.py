@@ -100,7 +100,7 @@ async def test_what_was_guessed_is_echoed_before_it_is_saved(online: Desk) -> No
     assert "❓ Is this meant? *ben* is on call on *payments-primary* for 2 d 15 h" in answer
     assert "Fri 06 Mar 18:00 to Mon 09 Mar 09:00 Asia/Tokyo" in answer
     assert "For ben that is Fri 06 Mar 04:00 to Sun 08 Mar 20:00 America/New_York" in answer
-    assert "• `fri` is the next one coming." in answer
+    assert "• `fri` means the coming one." in answer
     assert "In place of *ana*." in answer
     assert "Nothing is saved yet." in answer
     assert choices(echoed(online, "cho")) == ["Confirm", "Cancel"]

@@ -213,7 +213,7 @@ def test_a_day_that_begins_in_a_jump_begins_when_it_begins() -> None:
         ("2026-12-24 18:00 to 2026-12-25 12:00", []),
         ("18:00-24:00", []),
         ("in 2h for 3h", []),
-        ("fri 18:00-22:00", ["`fri` is the next one coming"]),
+        ("fri 18:00-22:00", ["`fri` means the coming one"]),
         ("2026-12-24 to 2026-12-27", ["Sun 27 Dec 2026 is included"]),
         ("10pm - 6am", ["it ends on the next day, Tue 3 Mar 2026"]),
         ("until 9:00", ["it ends on the next day, Tue 3 Mar 2026"]),
@@ -226,7 +226,7 @@ def test_a_day_that_begins_in_a_jump_begins_when_it_begins() -> None:
         ("tomorrow", ["`tomorrow` is the whole of Tue 3 Mar 2026"]),
         ("today 8:00 to 17:00", ["it has begun already, so it holds from now on"]),
         ("2026-10-25 02:30 for 3h", ["02:30 comes twice on Sun 25 Oct 2026, and the first is meant"]),
-        ("dec 24 18:00 to 2026-12-24 20:00", ["`dec 24` is the next one coming"]),
+        ("dec 24 18:00 to 2026-12-24 20:00", ["`dec 24` means the coming one"]),
     ],
 )  # fmt: skip
 def test_what_was_guessed_is_said(text: str, guesses: list[str]) -> None:

@@ -186,9 +186,9 @@ class _Reader:
         first = to_wall(after, self._zone).date() if after is not None else today
         if day.weekday is not None:
             ahead = (day.weekday - first.weekday()) % 7
-            self._guess(f"`{day.said}` is the next one coming")
+            self._guess(f"`{day.said}` means the coming one")
             return [first + timedelta(days=ahead), first + timedelta(days=ahead + 7)]
-        self._guess(f"`{day.said}` is the next one coming")
+        self._guess(f"`{day.said}` means the coming one")
         return list(_years(day.month_day or (1, 1), first))
 
     def _first(

@@ -26,8 +26,8 @@ _NAMED: Final = {
     "weekends": frozenset({Weekday.SAT, Weekday.SUN}),
     "weekend": frozenset({Weekday.SAT, Weekday.SUN}),
 }
-_CLOCK: Final = r"(\d{1,2})(?::(\d\d))?"
-_LINE: Final = re.compile(rf"(?P<days>[a-z][a-z ,\-]*?)(?:\s+{_CLOCK}\s*(?:-|to)\s*{_CLOCK})?")
+_CLOCK: Final = r"(\d{1,2})(?::(\d\d))?\s*(am|pm|)"
+_HOURS: Final = re.compile(rf"(?:^|\s){_CLOCK}\s*(?:-|to|until)\s*{_CLOCK}$")
 
 
 def read_hours(typed: str) -> tuple[Restriction, ...]:
@@ -44,22 +44,27 @@ def show_hours(restrictions: Iterable[Restriction]) -> str:
 
 
 def _window(line: str) -> Restriction:
-    found = _LINE.fullmatch(line)
-    days = _days(found["days"]) if found else None
-    if found is None or days is None:
+    """Days without hours are whole days; hours without days are of every day."""
+    hours = _HOURS.search(line)
+    said = line[: hours.start()].strip() if hours else line
+    days = _days(said) if said else _EVERY
+    if days is None:
         raise BadInput(f"I don't understand “{line[:60]}”: {FORM}.")
-    hour, minute, last_hour, last_minute = found.groups()[1:]
-    if hour is None:
+    if hours is None:
         return Restriction(days, time(), time())
-    opens, closes = _clock(hour, minute), _clock(last_hour, last_minute)
+    opens, closes = _clock(*hours.groups()[:3]), _clock(*hours.groups()[3:])
     if opens is None or closes is None:
         raise BadInput(f"There is no such time in “{line[:60]}”.")
     return Restriction(days, opens, closes)
 
 
-def _clock(hour: str, minute: str | None) -> time | None:
-    """24:00 is the midnight that ends the day."""
+def _clock(hour: str, minute: str | None, half: str) -> time | None:
+    """24:00 is the midnight that ends the day, and 12am the one that begins it."""
     hours, minutes = int(hour), int(minute or 0)
+    if half:
+        if not 1 <= hours <= 12:
+            return None
+        hours = hours % 12 + (12 if half == "pm" else 0)
     if (hours, minutes) == (24, 0):
         return time()
     return time(hours, minutes) if hours < 24 and minutes < 60 else None

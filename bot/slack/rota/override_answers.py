@@ -171,7 +171,7 @@ def override_set(done: OverrideSet, person: Person, asker: Person) -> Message:
 def _no_place(override: Override) -> str:
     if override.kind == OverrideKind.COVER.value:
         return "⚠️ Whoever is covered is not on call then, so it changes nothing."
-    return "Nobody else was on call then."
+    return "It takes nobody else's place."
 
 
 def overrides(found: Sequence[tuple[Override, str, str]]) -> Message:
