@@ -12,8 +12,8 @@ SECONDS_OF_SOAK := $(or $(SECONDS),600)
 help:  ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.run  ## try Midwatch here: PORT=8080, FRESH=1 to start over
-	@$(BIN)/midwatch demo --port $(PORT) $(if $(FRESH),--fresh)
+demo: $(VENV)/.run  ## try Midwatch here: PORT=8080, FRESH=1 to start over, EMPTY=1 without a team
+	@$(BIN)/midwatch demo --port $(PORT) $(if $(FRESH),--fresh) $(if $(EMPTY),--empty)
 
 test: $(VENV)/.test  ## the tests, on SQLite and on a throwaway PostgreSQL
 	@$(call pytest,-m "not slow")

@@ -47,6 +47,7 @@ class Ground:
 
     port: int
     data: Path
+    empty: bool = False
 
     @property
     def midwatch(self) -> str:
@@ -70,6 +71,7 @@ async def demo(
     port: int = 8080,
     data: Path = Path("data/demo"),
     fresh: Annotated[bool, Parameter(negative=())] = False,
+    empty: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Try Midwatch without a Slack account: everything on this machine.
 
@@ -80,9 +82,12 @@ async def demo(
     data
         Where the demo keeps its database; it is used again the next time.
     fresh
-        Start over with an empty one.
+        Start over with a new one.
+    empty
+        Without the team: what a new install looks like. It is kept in a directory of its own, DATA-empty.
     """
-    ground = Ground(port, data)
+    data = data.with_name(f"{data.name}-empty") if empty else data
+    ground = Ground(port, data, empty=empty)
     for each in (port, port + 1):
         _must_be_free(each, port)
     _prepare(data, fresh=fresh)
@@ -130,10 +135,10 @@ async def _serve(ground: Ground) -> None:
     async with sandbox_process([*arguments, "--control", ground.midwatch], log) as ended:
         await answering(f"{ground.page}/", ended, log)
         app = build(with_secret_key(settings(ground), lambda _: None), clock)
-        async with _midwatch(app):
+        async with _midwatch(app, ground):
             await answering(f"{ground.midwatch}/readyz", ended, log)
             await _catch_up(ground, ahead)
-            say(*_welcome(ground, await _next_on_call(app)))
+            say(*_welcome(ground, _new_steps() if ground.empty else _steps(ground, await _next_on_call(app))))
             try:
                 await asyncio.wait({ended})
             finally:
@@ -142,11 +147,12 @@ async def _serve(ground: Ground) -> None:
 
 
 @asynccontextmanager
-async def _midwatch(app: App) -> AsyncIterator[None]:
+async def _midwatch(app: App, ground: Ground) -> AsyncIterator[None]:
     with sole_process(app.database):
         try:
             await upgrade(app.database)
-            await _populate(app)
+            if not ground.empty:
+                await _populate(app)
             await app.start()
             yield
         finally:
@@ -220,22 +226,39 @@ async def _next_on_call(app: App) -> str | None:
     return next((person.name for person in candidates if person.active and person.id not in on_call), None)
 
 
-def _welcome(ground: Ground, next_on_call: str | None) -> list[str]:
-    override = [f"  3. Put {next_on_call} on call for two hours:       /override @{next_on_call} 2h"]
+def _welcome(ground: Ground, steps: list[str]) -> list[str]:
+    keys = "" if ground.empty else f"; key and token are both: {KEY}"
     return [
         "Midwatch is running, with a Slack and phones of its own.",
         "",
         f"  Open   {ground.page}   Slack and the phones, as ana, ben or cho",
-        f"  Also   {ground.midwatch}   alerts and the API; key and token are both: {KEY}",
+        f"  Also   {ground.midwatch}   alerts and the API{keys}",
         f"  Log    {ground.log}",
         "",
         "Try",
+        *steps,
+        "",
+        "Ctrl-C stops it.",
+    ]
+
+
+def _steps(ground: Ground, next_on_call: str | None) -> list[str]:
+    override = [f"  3. Put {next_on_call} on call for two hours:       /override @{next_on_call} 2h"]
+    return [
         "  1. An alert pages whoever is on call (the button “Send a test alert” does the same):",
         *(f"     {line}" for line in first_alert(ground.midwatch)),
         "  2. Who is on call? Type in Slack:       /oncall",
         *(override if next_on_call else ()),
-        "",
-        "Ctrl-C stops it.",
+    ]
+
+
+def _new_steps() -> list[str]:
+    """There is nobody yet: this is how a team begins."""
+    return [
+        "  1. Be somebody who can be paged:        /oncall me",
+        "  2. Make a schedule:                     /oncall schedule new",
+        "  3. Look at its coming weeks:            /oncall schedule show NAME",
+        "  4. Put yourself on call for an hour:    /override me 1h",
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import sqlite3
 from pathlib import Path
 
 import aiohttp
@@ -44,6 +45,19 @@ async def test_the_sandbox_ends_with_whoever_started_it(tmp_path: Path) -> None:
         assert sandbox.process.stdin is not None
         sandbox.process.stdin.close()
         assert await sandbox.end() == 0
+
+
+async def test_an_empty_demo_has_nobody_and_says_how_to_begin(tmp_path: Path) -> None:
+    """What a new install looks like; it is kept apart from the demo with a team."""
+    port = free_pair()
+    command = ("demo", "--port", str(port), "--data", "home", "--empty")
+    async with midwatch(*command, cwd=tmp_path) as demo:
+        await demo.until("Ctrl-C stops it.")
+        assert "/oncall schedule new" in demo.written
+        assert await demo.end(signal.SIGTERM) == 0
+    with sqlite3.connect(tmp_path / "home-empty" / "midwatch.sqlite3") as database:
+        assert database.execute("SELECT count(*) FROM people").fetchone() == (0,)
+    assert not (tmp_path / "home").exists()
 
 
 async def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
