@@ -5,7 +5,7 @@ Never looks anything up and never sends; an address is shown masked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Final
@@ -161,24 +161,30 @@ def status(
         lines.append(f"🚨 No worker has ticked for {quiet}: nobody is paged. Start one: `midwatch run`")
     if windows:
         lines.append(f"🔧 {windows} maintenance on or planned: `/oncall maintenance`")
-    empty = [escape.line(row.schedule, 60) for row in rows if not row.people]
-    if empty:
-        lines.append(f"🚨 Nobody is on call on {', '.join(empty[:20])}")
-    if not reaches_somebody(Resolver(directory, Urgency.HIGH, now).chain(None)):
-        lines.append("🚨 The fallback chain is empty: when nobody can be reached, nobody hears of it")
-    without = [service.name for service in directory.services.values() if service.policy_id is None]
-    if without:
-        lines.append(f"⚠️ Without a policy: {', '.join(escape.line(name, 60) for name in without[:20])}")
-    if health.missing_scopes:
-        lines.append(
-            f"⚠️ Slack scopes missing: {', '.join(health.missing_scopes)}; reinstall from manifest.yaml"
-        )
-    if abs(health.clock_skew) > timedelta(seconds=60):
-        lines.append(f"⚠️ The clock here is {words.duration(abs(health.clock_skew))} off Slack's")
+    lines += [*_unstaffed(directory, rows, now), *_slack_faults(health)]
     lines.append(f"{len(directory.people)} people · {len(directory.schedules)} schedules")
     # Why last: it may be more than fits, and what is wrong now must be there to read.
     lines += [f"🔭 *{escape.line(schedule, 60)}*: {escape.line(text, 400)}" for schedule, text in ahead]
     return paragraphs(lines)
+
+
+def _unstaffed(directory: Directory, rows: Sequence[OnCallNow], now: datetime) -> Iterator[str]:
+    """Where a page would reach nobody."""
+    empty = [escape.line(row.schedule, 60) for row in rows if not row.people]
+    if empty:
+        yield f"🚨 Nobody is on call on {', '.join(empty[:20])}"
+    if not reaches_somebody(Resolver(directory, Urgency.HIGH, now).chain(None)):
+        yield "🚨 The fallback chain is empty: when nobody can be reached, nobody hears of it"
+    without = [service.name for service in directory.services.values() if service.policy_id is None]
+    if without:
+        yield f"⚠️ Without a policy: {', '.join(escape.line(name, 60) for name in without[:20])}"
+
+
+def _slack_faults(health: SlackHealth) -> Iterator[str]:
+    if health.missing_scopes:
+        yield f"⚠️ Slack scopes missing: {', '.join(health.missing_scopes)}; reinstall from manifest.yaml"
+    if abs(health.clock_skew) > timedelta(seconds=60):
+        yield f"⚠️ The clock here is {words.duration(abs(health.clock_skew))} off Slack's"
 
 
 def _slack(health: SlackHealth, now: datetime) -> str:

@@ -22,6 +22,7 @@ SECTION_MAX: Final = 2800
 TOTAL_MAX: Final = 8500
 TEXT_MAX: Final = 3000
 TIMELINE_SHOWN: Final = 25
+PAGED_SHOWN: Final = 20  # people
 
 
 def paragraphs(lines: Iterable[str], *, footer: str = "") -> Message:
@@ -70,9 +71,9 @@ def on_call(rows: Sequence[OnCallNow], at: datetime | None = None) -> Message:
 def _row(row: OnCallNow) -> str:
     sign, gap = ("📟", "") if row.people else ("⚠️", " (a gap)")
     parts = [f"{sign} *{escape.line(row.schedule, 80)}*: {names(row.people)}{gap}"]
-    parts.append(f"since {escape.date(row.since)}" if row.since else "for more than a year")
+    parts.append(f"since {escape.day(row.since)}" if row.since else "for more than a year")
     if row.until:
-        parts.append(f"until {escape.date(row.until)}")
+        parts.append(f"until {escape.day(row.until)}")
         following = names(row.next_people) if row.next_people else "nobody"
         parts.append(f"next: {following}")
     return " · ".join(parts)
@@ -89,7 +90,7 @@ def on_call_of(person: Person, rows: Sequence[OnCallNow], at: datetime | None = 
 
 
 def _moment(at: datetime | None) -> list[str]:
-    return [] if at is None else [f"At {escape.date(at)}:"]
+    return [] if at is None else [f"At {escape.day(at)}:"]
 
 
 def done(results: Sequence[Answer | str]) -> Message:
@@ -103,7 +104,10 @@ def _done(answer: Answer) -> str:
     return f"{sign} *#{answer.incident.number}* {title}: {escape.line(answer.reason, 300)}"
 
 
-def opened(view: IncidentView, *, created: bool, held_until: datetime | None = None) -> Message:
+def opened(
+    view: IncidentView, *, created: bool, pages: Sequence[Person] = (), held_until: datetime | None = None
+) -> Message:
+    """`pages`: whoever is paged of it first."""
     lead = "✅ Opened" if created else "ℹ️ Already open, nobody is paged again:"
     said = f"{lead} {headline(view)} on *{escape.line(view.service, 80)}*."
     if held_until is not None:
@@ -111,6 +115,8 @@ def opened(view: IncidentView, *, created: bool, held_until: datetime | None = N
             f" 🔧 Maintenance holds its pages until {escape.date(held_until)}; "
             f"`/oncall escalate {view.number}` pages now."
         )
+    elif created and pages:
+        said += f" 📟 It pages {names(pages[:PAGED_SHOWN])}."
     return note(said)
 
 

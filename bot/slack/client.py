@@ -7,7 +7,7 @@ except once more in plain words when Slack refuses the blocks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
@@ -99,17 +99,23 @@ class SlackClient:
                 )
             )
 
-        try:
-            answer = await _or_plainly(send, message, plain)
-        except SlackApiError as error:
-            if trouble_of(error).code != "not_in_channel":
-                raise
-            await self.join(channel)
-            answer = await _or_plainly(send, message, plain)
+        answer = await self._joined(channel, lambda: _or_plainly(send, message, plain))
         placed = Placed(str(answer["channel"]), str(answer["ts"]))
         if not _is_id(channel):
             self._ids[channel] = placed.channel_id
         return placed
+
+    async def _joined(
+        self, channel: str, send: Callable[[], Awaitable[AsyncSlackResponse]]
+    ) -> AsyncSlackResponse:
+        """Send; when only members may, join and send again."""
+        try:
+            return await send()
+        except SlackApiError as error:
+            if trouble_of(error).code != "not_in_channel":
+                raise
+        await self.join(channel)
+        return await send()
 
     async def update(self, at: Placed, message: Message, *, plain: Message | None = None) -> None:
         async def send(content: Message) -> AsyncSlackResponse:

@@ -21,7 +21,7 @@ from bot.slack.health import SlackHealth
 from bot.slack.identity import Asker, Identity, actor_of
 from bot.slack.message import Message
 from bot.slack.nouns import Noun
-from bot.slack.pageable import service_and_title
+from bot.slack.pageable import paged_first, service_and_title
 from bot.slack.rota.overrides import OverrideCommand
 from bot.slack.rota.who import WhoCommand
 from engine.clock import Clock
@@ -217,7 +217,8 @@ class Commands:
         if view is None:
             raise NotFound
         held_until = await self._engine.maintenance.held_until(service_id)
-        return answers.opened(view, created=created, held_until=held_until)
+        pages = paged_first(view, directory, self._engine.clock.now())
+        return answers.opened(view, created=created, pages=pages, held_until=held_until)
 
     async def _status(self) -> Message:
         roster, views = self._engine.roster, self._engine.views

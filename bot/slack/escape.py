@@ -81,6 +81,12 @@ def date(at: datetime, form: str = "{date_short_pretty} at {time}") -> str:
     return f"<!date^{int(at.timestamp())}^{form}|{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC>"
 
 
+def day(at: datetime) -> str:
+    """As `date`, with the weekday: what people plan by."""
+    shown = "{date_long_pretty} at {time}"
+    return f"<!date^{int(at.timestamp())}^{shown}|{at.astimezone(UTC):%a %Y-%m-%d %H:%M} UTC>"
+
+
 def time_of_day(at: datetime) -> str:
     return f"<!date^{int(at.timestamp())}^{{time_secs}}|{at.astimezone(UTC):%H:%M:%S} UTC>"
 

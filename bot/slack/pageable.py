@@ -1,4 +1,4 @@
-"""What `/page` names: a service, or a schedule that a service pages first; and what is wrong there.
+"""What `/page` names: a service, or a schedule that a service pages first; what is wrong; who is paged.
 
 Never looks anything up by itself, and never chooses among several services.
 """
@@ -6,12 +6,15 @@ Never looks anything up by itself, and never chooses among several services.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TypeVar
 
 from bot.slack import escape
 from bot.slack.names import no_such
-from engine.directory import Directory, NamedSchedule, Service, TargetKind
+from engine.directory import Directory, NamedSchedule, Person, Service, TargetKind
 from engine.errors import BadCommand
+from engine.models import IncidentView, Urgency
+from engine.pager.ladder import Resolver
 
 Named = TypeVar("Named", Service, NamedSchedule)
 
@@ -30,6 +33,17 @@ def service_and_title(said: str, directory: Directory) -> tuple[int, str]:
         raise BadCommand(f"Say what is wrong: `/page {escape.line(named.name, 60)} Disk full on db1`.")
     service = named if isinstance(named, Service) else _of_schedule(named, directory)
     return service.id, title
+
+
+def paged_first(view: IncidentView, directory: Directory, now: datetime) -> list[Person]:
+    """The people of the first level that holds anything; of channels only, that is nobody."""
+    service = directory.services.get(view.service_id)
+    policy = directory.policies.get(service.policy_id) if service and service.policy_id else None
+    if policy is None or view.urgency is Urgency.NONE:
+        return []
+    rungs = Resolver(directory, view.urgency, now).ladder(policy, None).rungs
+    first = next((rung.people for rung in rungs if rung.people or rung.channels), ())
+    return [directory.people[one] for one in first]
 
 
 def _named(said: str, known: Iterable[Named]) -> Named | None:
@@ -52,7 +66,10 @@ def _of_schedule(schedule: NamedSchedule, directory: Directory) -> Service:
     found = [one for one in directory.services.values() if one.policy_id in first]
     name = escape.code(schedule.name, 60)
     if not found:
-        raise BadCommand(f"No service pages {name} first, so nobody there can be paged by it yet.")
+        raise BadCommand(
+            f"No service pages {name} first, so nobody there can be paged by it yet. "
+            "Name a service, or name it on the first level of a policy in `midwatch.yaml`."
+        )
     if len(found) > 1:
         which = " or ".join(f"`/page {escape.line(one.name, 60)} …`" for one in found)
         raise BadCommand(f"{name} is paged by several services. Say of which this is about: {which}.")

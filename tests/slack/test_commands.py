@@ -229,8 +229,8 @@ async def test_an_override_says_exactly_what_it_did(online: Desk) -> None:
     """Person, schedule, both wall clocks, whom it replaces and how to take it back; and it holds."""
     answer = await online.types("cho", "/override @ben 2h payments-primary")
     assert "✅ *ben* is on call on *payments-primary* for 2 h:" in answer
-    assert "Mon 02 Mar 18:00 to Mon 02 Mar 20:00 Asia/Tokyo" in answer
-    assert "For ben that is Mon 02 Mar 04:00 to Mon 02 Mar 06:00 America/New_York" in answer
+    assert "Mon 02 Mar 18:00 to 20:00 Asia/Tokyo" in answer
+    assert "For ben that is Mon 02 Mar 04:00 to 06:00 America/New_York" in answer
     assert "In place of *ana*" in answer
     assert "`/override cancel 1`" in answer
     assert "*payments-primary*: *ben*" in await online.types("dee", "/oncall")
@@ -291,6 +291,7 @@ async def test_page_names_a_schedule_too(online: Desk) -> None:
     await online.sandbox.until(opened)
     (view,) = await online.views.list()
     assert (view.title, view.service) == ("the shop is down", "checkout")
+    assert "📟 It pages *ana*." in await online.types("ana", "/page payments-primary it is slow")
     answer = await online.types("ana", "/page payments-secondary the shop is down")
     assert "No service pages `payments-secondary` first" in answer
     assert "Say what is wrong" in await online.types("ana", "/page payments-primary")

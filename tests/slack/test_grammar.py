@@ -154,6 +154,7 @@ def test_an_override(text: str, command: g.Command) -> None:
         ("<@U2> <@U3> 2h", "Mention one person only"),
         ("<@U2> until 2020-01-01", "That is over already"),
         ("<@U2> 2h ago", "I don't understand `2h ago` as a time"),
+        ("payments <@U2> next friday", "I don't understand `next friday` as a time"),
         ("<@U2> 9", "I don't understand `9` as a time"),
         ("<@U2> 01/02/2026", "I don't understand `01/02/2026` as a time"),
         ("<@U2> tomorrow 9am 5pm", "I don't understand `tomorrow 9am 5pm` as a time"),

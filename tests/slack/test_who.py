@@ -63,6 +63,7 @@ async def test_one_schedule_says_why(online: Desk) -> None:
     """The people, since when, until when, who is next, and the reason."""
     answer = await online.types("dee", "/oncall who payments-primary")
     assert "📟 *payments-primary*: *ana* · since <!date^" in answer
+    assert "{date_long_pretty} at {time}|Mon 2026-" in answer
     assert "next: *ben*" in answer
     assert "Why: " in answer
     assert "weekly" in answer

@@ -128,7 +128,10 @@ def _time_in(pieces: Sequence[list[str]], now: datetime, zone: ZoneInfo) -> tupl
 
 
 def _no_time(words: Sequence[str]) -> BadCommand:
-    said = code(plainly(" ".join(words)))
+    """Quotes what was meant as a time; where nothing looks like one, all that was said."""
+    timely = [at for at, word in enumerate(words) if looks_like_time(word) and word not in _SMALL]
+    meant = words[timely[0] : timely[-1] + 1] if timely else words
+    said = code(plainly(" ".join(meant)))
     quotes = " (if it is a schedule, put it in quotes)" if len(words) > 1 else ""
     lead = f"I don't understand {said} as a time{quotes}" if said else "Say for how long"
     return BadCommand(f"{lead}. The form is {FORM}. Times: {FORMS}.")

@@ -63,7 +63,7 @@ def one_layer(
         blocks.append(context(f"and {len(layer.entries) - ENTRIES_SHOWN} more turns, which stay as they are"))
     # Why the number: a new block id empties the field, so that the same person can be added again.
     blocks.append(actions(f"add:{key}:{len(layer.entries)}", [_users("add_person", "Add somebody…")]))
-    blocks += _turns(layer)
+    blocks += [*_turns(layer), *_hours(layer)]
     blocks.append(actions(f"layer:{key}", _layer_buttons(draft, layer)))
     return View("Layer", blocks, {**about, "s": key}, submit="Done", close="Discard")
 
@@ -157,10 +157,6 @@ def _turns(layer: LayerDraft) -> list[Block]:
     key = layer.key
     units = [option(f"{unit}s", unit) for unit in UNITS]
     unit = _select("unit", units, layer.unit)
-    skip = option("Nobody on holidays", "skip")
-    boxes = {"type": "checkboxes", "action_id": "skip", "options": [skip]}
-    if layer.skip_holidays:
-        boxes["initial_options"] = [skip]
     day: Block = {"type": "datepicker", "action_id": "date"}
     if layer.date:
         day["initial_date"] = layer.date
@@ -175,6 +171,17 @@ def _turns(layer: LayerDraft) -> list[Block]:
             hint="The first turn begins here. Weekly turns hand over on this weekday, monthly on this day.",
         ),
         _input(f"time:{key}", "Handoff time", time),
+    ]
+
+
+def _hours(layer: LayerDraft) -> list[Block]:
+    """When nobody is on the layer although it is somebody's turn."""
+    key = layer.key
+    skip = option("Nobody on holidays", "skip")
+    boxes = {"type": "checkboxes", "action_id": "skip", "options": [skip]}
+    if layer.skip_holidays:
+        boxes["initial_options"] = [skip]
+    return [
         _typed(
             f"hours:{key}",
             "Only at these hours",

@@ -15,6 +15,7 @@ from bot.slack.answers import names, paragraphs
 from bot.slack.message import Block, Message, actions, button, note, option, plain_text
 from engine.directory import NamedSchedule, Override, Person
 from engine.errors import BadCommand
+from engine.rota.clockwords import between
 from engine.rota.overrides import OverrideSet
 from engine.schedule import OverrideKind
 
@@ -141,11 +142,6 @@ def chosen(block_id: str, schedule_id: str) -> Proposal:
     if noun != NOUN or not schedule_id.isdecimal():
         raise BadCommand(STALE)
     return replace(proposal_of(value), schedule_id=int(schedule_id))
-
-
-def between(start: datetime, end: datetime, timezone: str) -> str:
-    """ "Mon 02 Mar 18:00 to Mon 02 Mar 20:00 Asia/Tokyo"."""
-    return f"{words.wall(start, timezone).rpartition(' ')[0]} to {words.wall(end, timezone)}"
 
 
 def override_set(done: OverrideSet, person: Person, asker: Person) -> Message:

@@ -33,7 +33,7 @@ def of_schedules(found: Sequence[ShiftsOf], start: datetime, end: datetime) -> M
         return note("There was no schedule at that time.")
     lines: list[str] = []
     for one in found:
-        lines.append(f"*{escape.line(one.schedule, 80)}* {escape.date(start)} to {escape.date(end)}")
+        lines.append(f"*{escape.line(one.schedule, 80)}* {escape.day(start)} to {escape.day(end)}")
         lines += _shifts(one.shifts, end) if one.shifts else ["There was no such schedule then."]
         lines += map(skipped_line, one.skipped)
     return paragraphs(lines)
@@ -44,7 +44,7 @@ def following(found: Sequence[ShiftsOf], count: int) -> Message:
     lines: list[str] = []
     for one in found:
         now, *later = one.shifts[: count + 1]
-        lines.append(f"📟 *{escape.line(one.schedule, 80)}*: {_people(now)} until {escape.date(now.end)}")
+        lines.append(f"📟 *{escape.line(one.schedule, 80)}*: {_people(now)} until {escape.day(now.end)}")
         lines += _shifts(later, None)
         if len(later) < count:
             lines.append("No more changes within a year.")
@@ -56,7 +56,7 @@ def following(found: Sequence[ShiftsOf], count: int) -> Message:
 def of_person(person: Person, found: Sequence[ShiftsOf], start: datetime, end: datetime) -> Message:
     """When one person is on call, on every schedule, in order of time."""
     own = _own(person, found)
-    window = f"{escape.date(start)} to {escape.date(end)}"
+    window = f"{escape.day(start)} to {escape.day(end)}"
     if not own:
         return note(f"{_name(person)} is not on call from {window}.")
     lines = [_own_line(person, schedule, shift, end) for schedule, shift in own]
@@ -94,8 +94,8 @@ def _name(person: Person) -> str:
 def _when(shift: ShiftOf, end: datetime | None) -> str:
     """A shift that ends with the window goes on behind it."""
     if shift.end == end:
-        return f"from {escape.date(shift.start)} onwards"
-    return f"{escape.date(shift.start)} to {escape.date(shift.end)}"
+        return f"from {escape.day(shift.start)} onwards"
+    return f"{escape.day(shift.start)} to {escape.day(shift.end)}"
 
 
 def _shifts(shifts: Iterable[ShiftOf], end: datetime | None) -> Iterator[str]:
