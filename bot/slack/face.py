@@ -25,7 +25,7 @@ from bot.slack.identity import Identity
 from bot.slack.listeners import Button, Listeners, bolt_app
 from bot.slack.modals.opening import Modals
 from bot.slack.rota.showing import Showing
-from bot.slack.rota.wiring import Needs, build
+from bot.slack.rota.wiring import Needs, Rota, build
 from bot.slack.transport import SlackTransport
 from bot.slack.workspace import Workspace
 from engine.clock import Clock
@@ -72,49 +72,54 @@ class Slack:
         self.app = bolt_app(settings.slack_api_url, workspace)
         self._answering = Answering(client)
         modals = self.modals = Modals(client, self._answering)
-        rota = build(
-            Needs(
-                clock,
-                database,
-                roster,
-                setup,
-                nudge,
-                client,
-                identity,
-                modals,
-                settings.public_url,
-                settings.calendar_private,
-            )
+        needs = Needs(
+            clock,
+            database,
+            roster,
+            setup,
+            nudge,
+            client,
+            identity,
+            modals,
+            settings.public_url,
+            settings.calendar_private,
         )
+        self._hear(engine, identity, build(needs), workspace)
+        self._connection = self._connect(settings, workspace, rhythm)
+        self._door = Door(self.app, clock, _secret(settings.slack_signing_secret))
+
+    def _hear(self, engine: Engine, identity: Identity, rota: Rota, workspace: Workspace) -> None:
+        """Have everything that Slack sends answered."""
         for form in rota.forms:
-            modals.add(form)
-        buttons: dict[str, Button] = {"modal": modals.reopen, **rota.buttons}
+            self.modals.add(form)
+        buttons: dict[str, Button] = {"modal": self.modals.reopen, **rota.buttons}
         Listeners(
             self.app,
-            client,
+            self._client,
             self._answering,
             Commands(engine, identity, self.health, rota.overrides, rota.nouns),
             Actions(engine, identity, self.cards),
-            modals,
+            self.modals,
             buttons,
-            Home(engine, identity, client),
+            Home(engine, identity, self._client),
             workspace,
             self.health,
-            database,
-            clock,
+            self._database,
+            self._clock,
         )
-        self._connection = Connection(
+
+    def _connect(self, settings: Settings, workspace: Workspace, rhythm: Rhythm | None) -> Connection:
+        return Connection(
             self.app,
-            client,
+            self._client,
             self.health,
             workspace,
-            clock,
+            self._clock,
             app_token=_secret(settings.slack_app_token) or None,
             on_back=self.cards.show_all_open,
             alarm=self._alarm,
             rhythm=rhythm,
         )
-        self._door = Door(self.app, clock, _secret(settings.slack_signing_secret))
 
     @property
     def ticked_at(self) -> float:

@@ -75,6 +75,13 @@ async def test_what_was_said_in_full_is_saved_at_once(online: Desk) -> None:
     assert "cancelled already" in await online.types("cho", "/override cancel 1")
 
 
+async def test_a_number_that_never_was_cancels_nothing(online: Desk) -> None:
+    """It says so, and where the numbers are."""
+    answer = await online.types("cho", "/override cancel 99")
+    assert "There is no override 99" in answer
+    assert "`/override list`" in answer
+
+
 async def test_undo_after_somebody_else_cancelled_it(online: Desk) -> None:
     """Already done: told, and nothing changes."""
     await online.types("cho", "/override payments-primary @ben 2h")
