@@ -248,6 +248,7 @@ async def test_a_schedule_of_two_layers_is_made_without_leaving_slack(online: De
     assert "Mon 02 Mar 17:00 to Tue 09:00: ben and cho" in form.said
     assert (await form.submit())["response_action"] == "clear"
     await until(lambda: "*search* is made" in whispered(online))
+    assert "No escalation policy pages *search* yet" in whispered(online)
     made = await schedule_of(online, "search")
     assert await calls(online, made) == [[("dee",), ("ana",)], [("ben", "cho")]]
     assert made.fallback == str((await actor(online, "cho")).person_id)
