@@ -15,6 +15,7 @@ from bot.sandbox.server import SandboxServer
 from bot.sandbox.state import Message
 from bot.sandbox.state import View as Shown
 from bot.sandbox.world import Options
+from bot.slack.rota import schedule_text
 from bot.slack.rota.schedules import ScheduleDeed, Verb, parse
 from engine.models import Actor, Via
 from engine.rota.schedules import Wanted
@@ -453,7 +454,8 @@ async def test_a_schedule_that_nothing_pages_says_so(online: Desk) -> None:
     )
     said = await online.types("ana", "/oncall schedule show search")
     assert "No escalation policy pages *search* yet" in said
-    assert "[{schedule: search}]" in said
+    assert "`levels: [{targets: [{schedule: search}], timeout: 5m}]`" in said
+    assert "{schedule: 'on'}" in schedule_text.unpaged("on"), "it can be pasted, whatever the name"
     assert "No escalation policy" not in await online.types("ana", "/oncall schedule show payments-primary")
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+import yaml
+
 from bot.slack import escape
 from bot.slack.answers import names, paragraphs
 from bot.slack.message import Message, note
@@ -58,10 +60,13 @@ def alternative(named: NamedSchedule, people: People, now: datetime) -> str:
 
 def unpaged(name: str) -> str:
     """Whoever has made a schedule may think that it pages already."""
-    shown = escape.line(name, 80)
+    level = {"targets": [{"schedule": name}], "timeout": "5m"}
+    lines = yaml.safe_dump(
+        {"levels": [level]}, default_flow_style=True, sort_keys=False, allow_unicode=True, width=1000
+    )
     return (
-        f"⚠️ No escalation policy pages *{shown}* yet. Name it in one of `midwatch.yaml`: "
-        f"`levels: [{{targets: [{{schedule: {shown}}}], timeout: 5m}}]`, then `midwatch apply`."
+        f"⚠️ No escalation policy pages *{escape.line(name, 80)}* yet. Name it in one of `midwatch.yaml`: "
+        f"{escape.code(lines.strip()[1:-1], 200)}, then `midwatch apply`."
     )
 
 
