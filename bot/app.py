@@ -30,10 +30,11 @@ from engine.crew import Crew
 from engine.db import Database
 from engine.horizon import Horizon
 from engine.intake.receive import Receiver
-from engine.models import LaneName, Timer, TimerKind
+from engine.models import LaneName, Method, Timer, TimerKind
 from engine.notify.apprise_url import AppriseTransport
 from engine.notify.email import EmailTransport
 from engine.notify.pipeline import Pipeline
+from engine.notify.second_phone import SecondPhone
 from engine.notify.status import ProviderStatus
 from engine.notify.transport import Transport, Transports
 from engine.notify.twilio import TwilioTransport
@@ -174,6 +175,13 @@ def _transports(settings: Settings, clock: Clock, slack: Slack | None) -> list[T
                 public_url=settings.public_url,
             )
         )
+    # After Twilio: they are asked when it is down.
+    for method, url in (
+        (Method.SMS, settings.sms_fallback_url),
+        (Method.VOICE, settings.voice_fallback_url),
+    ):
+        if url is not None:
+            made.append(SecondPhone(method, url.get_secret_value(), answer_to=settings.twilio_from))
     if settings.smtp_url is not None:
         made.append(EmailTransport(clock, settings.smtp_url.get_secret_value()))
     made.append(AppriseTransport())

@@ -90,6 +90,13 @@ WebUrl = Annotated[str, AfterValidator(_web)]
 SlackUser = Annotated[str, _matching(r"[UW][A-Z0-9]{2,20}", "must be Slack member IDs like U012AB3CD")]
 Channel = Annotated[str, _matching(r"#\S{1,80}|[CG][A-Z0-9]{6,20}", 'must be a channel like "#ops"')]
 AppriseUrl = Annotated[str, _matching(r"[a-z][a-z0-9+.-]*://\S+", "must be Apprise URLs like ntfy://topic")]
+PhoneUrl = Annotated[
+    SecretStr,
+    _matching(
+        r"[a-z][a-z0-9+.-]*://\S*\{to\}\S*",
+        "must be an Apprise URL with {to} in place of the number, like vonage://key:secret@from/{to}",
+    ),
+]
 
 
 class Settings(BaseModel):
@@ -126,6 +133,8 @@ class Settings(BaseModel):
         Annotated[str, _matching(r"\+[1-9]\d{6,14}", "must be a number like +12025550100")] | None
     ) = None
     twilio_api_url: WebUrl = "https://api.twilio.com"
+    sms_fallback_url: PhoneUrl | None = None
+    voice_fallback_url: PhoneUrl | None = None
     smtp_url: (
         Annotated[
             SecretStr, _matching(r"smtps?://\S+", "must be like smtps://user:password@mail.example.com")

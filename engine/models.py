@@ -390,6 +390,7 @@ class Retry:
     reason: str
     after: timedelta | None = None  # None: the pipeline's own delays
     down: bool = False  # the provider refuses us altogether (credentials): no use asking it again soon
+    unsent: bool = False  # it was surely not sent, so another provider may send it at once
 
 
 @dataclass(frozen=True, slots=True)

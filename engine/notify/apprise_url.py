@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -28,31 +29,40 @@ class AppriseTransport:
     provider: Final = "apprise"
 
     def __init__(self, *, timeout: timedelta = TIMEOUT) -> None:
-        self._timeout = timeout.total_seconds()
-        # Apprise writes the URLs it fails at into its log, and urllib3 every path at debug level: keys both.
-        for name in ("apprise", "urllib3.connectionpool"):
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        self._timeout = timeout
 
     async def send(self, page: Page) -> Outcome:
-        # Templates stay off: braces in an alert are text.
-        asset = AppriseAsset(allow_templates=False, app_id="Midwatch", app_desc="Midwatch")
-        service = Apprise(asset=asset)
-        # In a thread: the first time, apprise loads all its services, and that takes seconds.
-        urls = page.address.split()
-        for url in urls or [""]:
-            if not await asyncio.to_thread(service.add, with_timeouts(url)):
-                return Rejected("not a URL that apprise knows")
-        try:
-            async with asyncio.timeout(self._timeout):
-                status = await _notify(service, page)
-        except TimeoutError:
-            return Retry(f"{_scheme(page.address)} did not answer in time")
-        if status is AppriseResultStatus.SUCCESS:
-            return Sent("", self.provider)
-        return Retry(f"{_scheme(page.address)} did not take it ({status.name.lower()})")
+        urls = page.address.split() or [""]
+        return await hand_over(urls, render.subject(page), render.text(page), self.provider, self._timeout)
 
     async def close(self) -> None:
         """Nothing stays open between pages."""
+
+
+async def hand_over(urls: Sequence[str], title: str, body: str, provider: str, timeout: timedelta) -> Outcome:
+    """Give these words to each URL once."""
+    _hush()
+    # Templates stay off: braces in an alert are text.
+    asset = AppriseAsset(allow_templates=False, app_id="Midwatch", app_desc="Midwatch")
+    service = Apprise(asset=asset)
+    # In a thread: the first time, apprise loads all its services, and that takes seconds.
+    for url in urls:
+        if not await asyncio.to_thread(service.add, with_timeouts(url)):
+            return Rejected("not a URL that apprise knows")
+    try:
+        async with asyncio.timeout(timeout.total_seconds()):
+            status = await _notify(service, title, body)
+    except TimeoutError:
+        return Retry(f"{scheme(urls[0])} did not answer in time")
+    if status is AppriseResultStatus.SUCCESS:
+        return Sent("", provider)
+    return Retry(f"{scheme(urls[0])} did not take it ({status.name.lower()})")
+
+
+def _hush() -> None:
+    # Apprise writes the URLs it fails at into its log, and urllib3 every path at debug level: keys both.
+    for name in ("apprise", "urllib3.connectionpool"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def with_timeouts(url: str) -> str:
@@ -63,15 +73,13 @@ def with_timeouts(url: str) -> str:
     return url
 
 
-async def _notify(service: Apprise, page: Page) -> AppriseResultStatus:
-    result = await service.async_notify(
-        title=render.subject(page), body=render.text(page), body_format=NotifyFormat.TEXT
-    )
+async def _notify(service: Apprise, title: str, body: str) -> AppriseResultStatus:
+    result = await service.async_notify(title=title, body=body, body_format=NotifyFormat.TEXT)
     with result:
         return result.status
 
 
-def _scheme(url: str) -> str:
+def scheme(url: str) -> str:
     """The kind of service, which is all of its URL that may be said."""
-    scheme = url.partition("://")[0]
-    return scheme if scheme.isalnum() else "the service"
+    kind = url.partition("://")[0]
+    return kind if kind.isalnum() else "the service"

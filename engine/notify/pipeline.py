@@ -239,7 +239,8 @@ class Pipeline:
         return _ended(begun, outcome, where.address, threaded="thread_ts" in page.body)
 
     async def _attempt(self, page: Page) -> Outcome:
-        """Send by the first provider that is not down; one that refuses us is passed over at once."""
+        """Send by the first provider that is not down; one that refuses us, or that cannot be reached, is
+        passed over at once."""
         candidates = self._transports.for_method(page.method)
         if not candidates:
             return Rejected(f"no provider for {page.method} is set up")
@@ -252,7 +253,7 @@ class Pipeline:
                 continue
             outcome = await self._try(transport, page, deadline)
             self.breakers.record(key, outcome, self._clock.now())
-            if not (isinstance(outcome, Retry) and outcome.down):
+            if not (isinstance(outcome, Retry) and (outcome.down or outcome.unsent)):
                 break
         return outcome
 

@@ -38,8 +38,11 @@ class Mail:
     html: str
 
 
-def sms(page: Page) -> str:
-    """At most two parts in the SMS alphabet; what must be cut is cut from the foreign text."""
+def sms(page: Page, *, answer_to: str | None = None, replies: bool = True) -> str:
+    """At most two parts in the SMS alphabet; what must be cut is cut from the foreign text.
+
+    `replies`: a reply to this message reaches us. Else it names the number that does, if there is one.
+    """
     view = page.incident
     if view is None:
         return _sms(f"{NAME}: ", _told(page))
@@ -48,7 +51,13 @@ def sms(page: Page) -> str:
         return _sms(f"{NAME} #{view.number} {service}: ", _told(page) or _title(view))
     head = f"{NAME} #{view.number} {STATE[view.status]} {service}: "
     said = " - ".join(filter(None, (_told(page), _title(view))))
-    return _sms(head, said, f"{_others(view)}. {REPLY}")
+    return _sms(head, said, f"{_others(view)}.{_how_by_sms(view, answer_to, replies=replies)}")
+
+
+def _how_by_sms(view: IncidentView, answer_to: str | None, *, replies: bool) -> str:
+    if replies:
+        return f" {REPLY}"
+    return f" Text ACK {view.number} to {answer_to}" if answer_to else ""
 
 
 def _sms(head: str, foreign: str, tail: str = "") -> str:

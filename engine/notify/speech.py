@@ -48,6 +48,13 @@ def call_twiml(view: IncidentView, action_url: str | None) -> str:
     return str(response)
 
 
+def spoken(page: Page, ask: str) -> str:
+    """What a call says where nothing can be pressed."""
+    if page.incident is not None and page.kind in ASKS_FOR_AN_ANSWER:
+        return said(page.incident, ask).strip()
+    return spoken_text(page.text or (page.incident.title if page.incident else ""), SPOKEN)
+
+
 def answer_twiml(text: str, again_url: str | None = None) -> str:
     """Says one thing; with `again_url` another key may follow, else the call ends."""
     spoken = spoken_text(text, SPOKEN)

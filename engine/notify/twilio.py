@@ -178,6 +178,8 @@ class TwilioTransport:
                 ref = await self._create(page, public_url)
         except TimeoutError:
             return Retry("Twilio did not answer in time")
+        except aiohttp.ClientConnectorError as error:
+            return Retry(f"Twilio cannot be reached ({type(error).__name__})", unsent=True)
         except (aiohttp.ClientError, OSError) as error:
             return Retry(f"Twilio cannot be reached ({type(error).__name__})")
         except (ValueError, TypeError, AttributeError):

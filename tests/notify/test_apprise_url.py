@@ -42,12 +42,12 @@ class Hook:
 
 
 @asynccontextmanager
-async def hook() -> AsyncIterator[Hook]:
+async def hook(key: str = KEY) -> AsyncIterator[Hook]:
     listening = Hook()
     app = web.Application()
-    app.router.add_post(f"/{KEY}", listening.post)
+    app.router.add_post(f"/{key}", listening.post)
     async with serving(app) as url:
-        listening.url = f"{url.replace('http', 'json')}/{KEY}"
+        listening.url = f"{url.replace('http', 'json')}/{key}"
         try:
             yield listening
         finally:

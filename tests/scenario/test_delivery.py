@@ -169,10 +169,14 @@ async def test_without_a_provider_the_next_rule_fires_and_the_reason_is_stored(p
     await pager.ack(by="ann")
 
 
-async def test_a_provider_that_is_down_is_passed_over_at_once(pager: Pager) -> None:
-    """One that refuses us costs no attempt: this page and the next go by the second provider (F-57)."""
+@pytest.mark.parametrize(
+    "lost", [Retry("the credentials are refused", down=True), Retry("it cannot be reached", unsent=True)]
+)
+async def test_a_provider_that_is_down_is_passed_over_at_once(pager: Pager, lost: Retry) -> None:
+    """One that refuses us, or cannot be reached, costs no attempt: this page and the next go by the second
+    provider (F-57). One that may have sent it does not: nobody is paged twice for that."""
     first = pager.transports[Method.SMS]
-    first.always = Retry("the credentials are refused", down=True)
+    first.always = lost
     second = FakeTransport(frozenset({Method.SMS}), "second")
     pager.transports[Method.EMAIL] = second  # any free place: it is listed after the first
     await pager.restart()

@@ -56,6 +56,8 @@ def test_every_setting_is_read_from_its_name() -> None:
         "SLACK_CLIENT_SECRET": "s",
         "TWILIO_API_URL": "http://127.0.0.1:8081/",
         "SMTP_URL": "smtps://user:pw@mail.example.com",
+        "MIDWATCH_SMS_FALLBACK_URL": "vonage://key:secret@from/{to}",
+        "MIDWATCH_VOICE_FALLBACK_URL": "calls://key:secret@from/{to}",
     }
     assert env.keys() == FIELDS.keys()
     settings = load(env, NO_FILE)
@@ -106,6 +108,7 @@ def test_every_mistake_is_told_at_once_and_no_value_is_repeated() -> None:
         ({"TWILIO_FROM": "+12025550100", "TWILIO_AUTH_TOKEN": "t"}, "TWILIO_ACCOUNT_SID: is missing"),
         ({"MIDWATCH_SECRET_KEY": "short"}, "16 characters long. Make one with: openssl rand -hex 32"),
         ({"SLACK_CLIENT_ID": "1"}, "set both or none"),
+        ({"MIDWATCH_SMS_FALLBACK_URL": "vonage://k:s@from/1"}, "with {to} in place of the number"),
         ({"MIDWATCH_DATABASE_URL": "not a url"}, "MIDWATCH_DATABASE_URL: "),
         ({"MIDWATCH_BIND": "host:99999"}, "MIDWATCH_BIND: must be an address and a port"),
     ],
