@@ -179,8 +179,10 @@ async def finish(task: asyncio.Future[T]) -> T:
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError as error:
-            if task.done():
+            if task.cancelled():
                 break
+            # Also when `task` has ended in this very moment: a loop that is cancelled once, and whose
+            # cancellation is lost, never stops.
             cancelled = error
         except Exception:  # raised again by task.result() below
             break

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from engine import schema
-from engine.db import Database, Tx, Writer, any_of, upsert
+from engine.db import Database, Tx, Writer, any_of, finish, upsert
 from engine.errors import Unavailable
 from engine.models import ORG
 
@@ -127,3 +127,17 @@ async def test_any_of_finds_rows_by_their_index(database: Database) -> None:
         compiled = statement.compile(dialect=tx.dialect)
         plan = await tx.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", ("[1, 2]",))
         assert any("SEARCH incidents" in str(row) for row in plan)
+
+
+async def test_a_cancellation_is_not_lost_in_the_moment_that_a_unit_ends() -> None:
+    """Whoever is cancelled once, as a loop is at the stop, hears of it though the unit has just ended."""
+    unit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    waiter = asyncio.create_task(finish(unit))
+    await asyncio.sleep(0)
+    unit.set_result(1)
+    await asyncio.sleep(0)  # its end is on the way to the waiter
+    assert unit.done()
+    assert not waiter.done()
+    waiter.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiter
