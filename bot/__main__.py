@@ -49,6 +49,7 @@ COMMANDS: Final = {
     "who": ("oncall:who", "Who is on call, until when, and who is next."),
     "override": ("oncall:override", "Put a person on call for a while."),
     "incidents": ("incidents:incidents", "The incidents, newest first."),
+    "why": ("incidents:why", "The whole story of an incident."),
     "ack": ("incidents:ack", "Acknowledge incidents."),
     "resolve": ("incidents:resolve", "Resolve incidents."),
     "merge": ("incidents:merge", "Make one incident of two."),

@@ -285,6 +285,19 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Try:
+    """An attempt at a delivery as it was recorded; no end: it is under way, or nobody knows."""
+
+    delivery_id: int
+    number: int
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: str
+    reason: str
+    provider: str
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """A Slack message that shows an incident: in a channel, or as a DM of one person."""
 

@@ -16,6 +16,7 @@ from bot.commands.say import ago, say, say_json, say_table
 from engine.errors import BadCommand, NotFound
 from engine.models import Actor, IncidentStatus, IncidentView
 from engine.pager.respond import Answer
+from engine.pager.story import story
 
 Json = Annotated[bool, Parameter("--json", negative=())]
 
@@ -50,6 +51,24 @@ async def ack(number: int, *more: int, as_json: Json = False) -> None:
 async def resolve(number: int, *more: int, as_json: Json = False) -> None:
     """Resolve incidents by their numbers."""
     await _respond((number, *more), lambda engine: engine.responder.resolve, as_json)
+
+
+async def why(number: int, *, as_json: Json = False) -> None:
+    """The whole story of an incident: who was tried how and when, with every reason, and what comes next."""
+    async with opened() as engine:
+        tale = await engine.views.tale(number)
+        if tale is None:
+            raise NotFound(f"There is no incident #{number}.")
+        people = (await engine.roster.directory()).people
+        lines = story(tale, {one.id: one.name for one in people.values()})
+        if as_json:
+            return say_json(lines)
+        say(f"#{tale.view.number} {tale.view.status}: {tale.view.title}")
+        say(*(f"{'next ' if one.ahead else ''}{_to_the_second(one.at)}  {one.text}" for one in lines))
+
+
+def _to_the_second(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 async def merge(number: int, into: int, /, *, as_json: Json = False) -> None:

@@ -32,6 +32,7 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "incidents": (
         "`/oncall list` – open incidents · `/oncall show 42` – one with its timeline",
+        "`/oncall why 42` – everything that was tried, why, and what comes next",
         "`/oncall ack 42 43` · `unack 42` · `resolve 42` · `reopen 42` · `escalate 42`",
         "`/oncall snooze 42 30m` or `until 09:00` · `/oncall note 42 rebooted db-1`",
         "`/oncall merge 42 into 41` – 42 is over, its alerts go on on 41 · `/oncall unmerge 42`",

@@ -16,11 +16,13 @@ from engine.directory import Person
 from engine.errors import BadCommand, MidwatchError
 from engine.models import IncidentView, TimelineEntry
 from engine.pager.respond import Answer
+from engine.pager.story import Line
 from engine.rota.on_call import OnCallNow
 
 SECTION_MAX: Final = 2800
 TOTAL_MAX: Final = 8500
 TEXT_MAX: Final = 3000
+STORY_SHOWN: Final = 60
 TIMELINE_SHOWN: Final = 25
 PAGED_SHOWN: Final = 20  # people
 
@@ -149,6 +151,19 @@ def shown(card: Message, entries: Sequence[TimelineEntry]) -> Message:
     """The card, and below it what happened."""
     history = timeline(entries)
     return Message(card.text, (), (*card.attachments, {"color": "#d0d5dd", "blocks": list(history.blocks)}))
+
+
+def story(view: IncidentView, lines: Sequence[Line]) -> Message:
+    """Each step to the second; of a long story the newest, since who asks is awake now."""
+    shown = lines[-STORY_SHOWN:]
+    said = [f"{headline(view)} on *{escape.line(view.service, 80)}*"]
+    if len(shown) < len(lines):
+        said.append(f"… {len(lines) - len(shown)} earlier lines: `midwatch why {view.number}`")
+    said += [
+        f"{'⏭ ' if one.ahead else ''}{escape.time_of_day(one.at)} {escape.line(one.text, 300)}"
+        for one in shown
+    ]
+    return paragraphs(said)
 
 
 def refusal(error: MidwatchError) -> Message:

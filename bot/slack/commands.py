@@ -31,6 +31,7 @@ from engine.intake.receive import Receiver
 from engine.models import ORG, Actor, IncidentStatus
 from engine.pager.maintenance import Maintenance
 from engine.pager.respond import Answer, Responder
+from engine.pager.story import story
 from engine.pager.views import Views
 from engine.rota.coverage import standing
 from engine.rota.roster import Roster
@@ -110,6 +111,8 @@ class Commands:
                 return answers.incidents(await self._engine.views.list(OPEN, LISTED))
             case grammar.Show():
                 return await self._show(command, asker)
+            case grammar.Why():
+                return await self._why(command, asker)
             case grammar.Open():
                 return await self._open(command, asker)
             case (
@@ -205,6 +208,22 @@ class Commands:
         if view is None:
             raise NotFound(f"There is no incident #{command.numbers[0]}." if command.numbers else None)
         return answers.shown(blocks.card(view), await self._engine.views.timeline(view.id))
+
+    async def _why(self, command: grammar.Why, asker: Asker) -> Message:
+        if len(command.numbers) > 1:
+            raise BadCommand("One at a time: `/oncall why 42`.")
+        number = command.numbers[0] if command.numbers else await self._number_of_thread(asker)
+        tale = await self._engine.views.tale(number)
+        if tale is None:
+            raise NotFound(f"There is no incident #{number}.")
+        people = (await self._engine.roster.directory()).people
+        return answers.story(tale.view, story(tale, {one.id: one.name for one in people.values()}))
+
+    async def _number_of_thread(self, asker: Asker) -> int:
+        view = await self._engine.views.incident(await self._of_thread(asker))
+        if view is None:
+            raise NotFound
+        return view.number
 
     async def _open(self, command: grammar.Open, asker: Asker) -> Message:
         person = await self._identity.person(asker)

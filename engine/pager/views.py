@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from engine.db import Database
-from engine.models import ORG, Delivery, IncidentStatus, IncidentView, TimelineEntry
-from engine.store import deliveries, incidents, journal, views
+from engine.models import ORG, Delivery, IncidentStatus, IncidentView, TimelineEntry, TimerKind
+from engine.pager.story import Tale
+from engine.store import attempts, deliveries, incidents, journal, timers, views
+
+OF_INCIDENTS: Final = (
+    TimerKind.ESCALATE,
+    TimerKind.EXHAUST,
+    TimerKind.UNSNOOZE,
+    TimerKind.ACK_TIMEOUT,
+    TimerKind.RAISE_URGENCY,
+)
 
 
 class Views:
@@ -49,6 +59,22 @@ class Views:
     async def deliveries(self, incident_id: int) -> Sequence[Delivery]:
         async with self._database.snapshot() as tx:
             return await deliveries.of_incidents(tx, ORG, [incident_id])
+
+    async def tale(self, number: int) -> Tale | None:
+        """Everything that is known of an incident, for `why`."""
+        async with self._database.snapshot() as tx:
+            found = await incidents.id_of(tx, ORG, number)
+            view = None if found is None else next(iter(await views.by_ids(tx, ORG, [found])), None)
+            if found is None or view is None:
+                return None
+            told = await deliveries.of_incidents(tx, ORG, [found])
+            return Tale(
+                view,
+                await journal.timeline_of(tx, ORG, [found]),
+                told,
+                await attempts.of_deliveries(tx, ORG, [one.id for one in told]),
+                await timers.of_subjects(tx, ORG, OF_INCIDENTS, [found]),
+            )
 
     async def open_texted_to(self, address_hash: str) -> Sequence[IncidentView]:
         """Open incidents that were sent by SMS to the number with this keyed hash, newest first."""

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from engine.bulk import Columns, update_many
 from engine.db import Tx, any_of, given, given_list
-from engine.models import DeliveryStatus
+from engine.models import DeliveryStatus, Try
 from engine.schema import attempts, deliveries
 
 ENDED: Final = frozenset({DeliveryStatus.DEAD, DeliveryStatus.CANCELLED})
@@ -150,3 +150,26 @@ def _recorded(new: Columns) -> Columns:
 
 def _counted(new: Columns) -> Columns:
     return {"attempts": deliveries.c.attempts + new["attempts"]}
+
+
+_TRIES = (
+    sa.select(
+        attempts.c.delivery_id,
+        attempts.c.number,
+        attempts.c.started_at,
+        attempts.c.ended_at,
+        attempts.c.outcome,
+        attempts.c.reason,
+        attempts.c.provider,
+    )
+    .where(
+        attempts.c.org_id == given("org", attempts.c.org_id),
+        any_of(attempts.c.delivery_id, given_list("ids", attempts.c.delivery_id)),
+    )
+    .order_by(attempts.c.id)
+)
+
+
+async def of_deliveries(tx: Tx, org_id: int, delivery_ids: Sequence[int]) -> list[Try]:
+    """Every attempt at these, in the order in which they began."""
+    return [Try(*row) for row in await tx.execute(_TRIES, {"org": org_id, "ids": delivery_ids})]

@@ -280,6 +280,19 @@ async def test_page_opens_an_incident(online: Desk) -> None:
     assert "Run `/oncall me` once" in await online.types("dee", "/page checkout Disk full")
 
 
+async def test_why_tells_the_whole_story(online: Desk) -> None:
+    """What happened, whom it pages and what comes next; in the thread of a card without a number."""
+    await online.types("ana", "/page checkout Disk <full> on db1")
+    said = await online.types("ana", "/oncall why 1")
+    assert "*#1 Disk &lt;full&gt; on db1* on *checkout*" in said
+    assert "opened by ana" in said
+    assert "⏭" in said
+    assert "the next level is paged" in said
+    assert "There is no incident #99" in await online.types("ana", "/oncall why 99")
+    assert "One at a time" in await online.types("ana", "/oncall why 1 2")
+    assert "Name the incident" in await online.types("ana", "/oncall why")
+
+
 async def test_page_names_a_schedule_too(online: Desk) -> None:
     """Whoever is on call there is paged by the service that pages it first; of a schedule that no service
     pages first it says so, and opens nothing."""

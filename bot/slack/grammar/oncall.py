@@ -20,7 +20,7 @@ from bot.slack.grammar.who_text import Shifts, Who, parse_shifts, parse_who
 from engine.errors import BadCommand
 
 VERBS: Final = (
-    "who", "page", "ack", "resolve", "snooze", "escalate", "note", "list", "show", "unack", "reopen",
+    "who", "why", "page", "ack", "resolve", "snooze", "escalate", "note", "list", "show", "unack", "reopen",
     "merge", "unmerge", "override", "shifts", "maintenance", "cover", "schedule", "me", "status", "help",
 )  # fmt: skip
 HANDED_ON: Final = frozenset({"cover", "schedule"})  # read by whoever does them
@@ -69,6 +69,13 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Why:
+    """The whole story of one incident; no number: that of the thread."""
+
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Show:
     numbers: tuple[int, ...]
 
@@ -110,7 +117,7 @@ class Unknown:
 
 
 Command = (
-    Who | Shifts | Deed | Snooze | Merge | Note | Show | ListIncidents | Open | override_text.Command
+    Who | Shifts | Deed | Snooze | Merge | Note | Show | Why | ListIncidents | Open | override_text.Command
     | maintenance_text.Command | Handed | Me | Status | Help | Unknown
 )  # fmt: skip
 
@@ -143,6 +150,8 @@ def parse(text: str, now: datetime, zone: ZoneInfo) -> Command:
             return _note(raw_rest)
         case "show":
             return Show(numbers(rest, "`/oncall show 42`"))
+        case "why":
+            return Why(numbers(rest, "`/oncall why 42`"))
         case "override":
             return parse_override(raw_rest, now, zone)
         case "maintenance":
