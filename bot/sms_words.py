@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from engine.clockwords import wall
 from engine.models import IncidentView
 from engine.notify.plain import defang, one_line, shorten
-from engine.rota.clockwords import wall
 from engine.rota.on_call import OnCallNow
 
 LISTED: Final = 5

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Final
 
+from engine.clockwords import span, wall
 from engine.directory import Directory, NamedSchedule, Person, Policy, Target, TargetKind
 from engine.schedule import Schedule, Shift, on_call, shifts
 from engine.schedule.skipped import skipped_windows
@@ -39,14 +40,14 @@ class Calendar:
 
 
 @dataclass(frozen=True, slots=True)
-class Slack:
+class Membership:
     """What Slack says of people: who was deactivated there, and of whom it said nothing."""
 
     left: Collection[int] = ()
     unknown: Collection[int] = ()
 
 
-NOTHING: Final = Slack()
+NOTHING: Final = Membership()
 
 
 def look_ahead(
@@ -54,7 +55,7 @@ def look_ahead(
     named: NamedSchedule,
     now: datetime,
     *,
-    slack: Slack = NOTHING,
+    membership: Membership = NOTHING,
     calendar: Calendar | None = None,
 ) -> list[Finding]:
     """Everything found from now on for two weeks, each key once."""
@@ -62,7 +63,7 @@ def look_ahead(
     found = [
         *_gaps(named.schedule, coming, now),
         *_empty_windows(named.schedule, now),
-        *_people(directory, named, coming, slack),
+        *_people(directory, named, coming, membership),
         *_twice(directory, named, now),
         *(_calendar(calendar, named) if calendar is not None else ()),
     ]
@@ -132,7 +133,7 @@ def _empty_windows(schedule: Schedule, now: datetime) -> Iterator[Finding]:
 
 
 def _people(
-    directory: Directory, named: NamedSchedule, coming: Sequence[Shift], slack: Slack
+    directory: Directory, named: NamedSchedule, coming: Sequence[Shift], membership: Membership
 ) -> Iterator[Finding]:
     first: dict[int, Shift] = {}
     for shift in coming:
@@ -141,7 +142,7 @@ def _people(
     for person_id, shift in sorted(first.items()):
         person = directory.people.get(person_id)
         when = "now" if shift is coming[0] else f"first {_between(shift, coming, named.schedule)}"
-        yield from _person(person_id, person, when, left=person_id in slack.left)
+        yield from _person(person_id, person, when, left=person_id in membership.left)
 
 
 def _person(person_id: int, person: Person | None, when: str, *, left: bool) -> Iterator[Finding]:
@@ -206,7 +207,7 @@ def _both(
         yield Finding(
             f"twice:{policy.id}:{low + 1}:{high + 1}:{person_id}",
             f"{name} is on levels {low + 1} and {high + 1} of policy {policy.name} at once, "
-            f"{'now' if first <= now else f'first on {_clock(first, named.schedule)}'}.",
+            f"{'now' if first <= now else f'first on {wall(first, named.schedule.timezone)}'}.",
         )
 
 
@@ -224,7 +225,7 @@ def _calendar(calendar: Calendar, named: NamedSchedule) -> Iterator[Finding]:
     """Why not at its first failure: a server that is restarted is back a minute later."""
     if calendar.failures > 1:
         since = calendar.fetched_at
-        kept = f" What it said on {_clock(since, named.schedule)} goes on." if since else ""
+        kept = f" What it said on {wall(since, named.schedule.timezone)} goes on." if since else ""
         yield Finding("calendar:failed", f"Its calendar cannot be read: {calendar.error}.{kept}")
     for title in calendar.unmatched:
         yield Finding(
@@ -239,20 +240,14 @@ def _calendar(calendar: Calendar, named: NamedSchedule) -> Iterator[Finding]:
 
 def _between(shift: Shift, coming: Sequence[Shift], schedule: Schedule) -> str:
     if shift.end == coming[-1].end:
-        return f"from {_clock(shift.start, schedule)} on"
-    start, end = to_wall(shift.start, schedule.zone), to_wall(shift.end, schedule.zone)
-    until = f"{end:%H:%M}" if start.date() == end.date() else f"{end:%a %d %b %H:%M}"
-    return f"{start:%a %d %b %H:%M} to {until}"
+        return f"from {wall(shift.start, schedule.timezone)} on"
+    return span(shift.start, shift.end, schedule.timezone)
 
 
 def _until(shift: Shift, coming: Sequence[Shift], schedule: Schedule) -> str:
     if shift.end == coming[-1].end:
         return "at all"
-    return f"until {_clock(shift.end, schedule)}"
-
-
-def _clock(instant: datetime, schedule: Schedule) -> str:
-    return f"{to_wall(instant, schedule.zone):%a %d %b %H:%M}"
+    return f"until {wall(shift.end, schedule.timezone)}"
 
 
 def _some(times: Sequence[str]) -> str:

@@ -11,10 +11,10 @@ from datetime import UTC
 from typing import Any, Final
 
 from engine import covering
+from engine.clockwords import between, length
 from engine.covering import Request
 from engine.directory import NamedSchedule, Person
 from engine.parts import Part, halves
-from engine.rota.clockwords import between, length
 from engine.schedule.zones import zone_named
 
 ACCEPT: Final = "cover_accept"

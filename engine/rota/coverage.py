@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from engine import coverage
-from engine.coverage import Finding, Slack
+from engine.coverage import Finding, Membership
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule
 from engine.models import ORG, NewDelivery, Timer
@@ -30,12 +30,12 @@ MORNING: Final = time(9)
 SHOWN: Final = 20  # of the new findings of one morning
 AT_ONCE: Final = 2
 
-AskSlack = Callable[[Directory, Sequence[int]], Awaitable[Slack]]
+AskSlack = Callable[[Directory, Sequence[int]], Awaitable[Membership]]
 
 
-async def nobody_asked(_directory: Directory, people: Sequence[int]) -> Slack:
+async def nobody_asked(_directory: Directory, people: Sequence[int]) -> Membership:
     """Without Slack nobody is known to have left it."""
-    return Slack(unknown=frozenset(people))
+    return Membership(unknown=frozenset(people))
 
 
 class Coverage:
@@ -55,7 +55,7 @@ class Coverage:
         named = directory.schedules.get(timer.subject_id)
         if named is None:
             return None
-        slack = await self._ask_slack(directory, coverage.coming_people(named, now))
+        membership = await self._ask_slack(directory, coverage.coming_people(named, now))
         async with self._database.snapshot() as tx:
             followed = (await calendars.read_imports(tx, ORG)).get(named.id)
         calendar = None
@@ -66,11 +66,11 @@ class Coverage:
         # Why in a thread: at nine all schedules of a zone are looked at, and pages must not wait for that.
         async with self._looking:
             found = await asyncio.to_thread(
-                coverage.look_ahead, directory, named, now, slack=slack, calendar=calendar
+                coverage.look_ahead, directory, named, now, membership=membership, calendar=calendar
             )
 
         async def unit(tx: Tx) -> int:
-            return await _keep(tx, named, found, slack, now)
+            return await _keep(tx, named, found, membership, now)
 
         if told := await self._database.write(unit, rank=Writer.CARD):
             self._nudge()
@@ -94,11 +94,13 @@ def next_morning(named: NamedSchedule, now: datetime) -> datetime:
     return next(morning for morning in mornings if morning > now)
 
 
-async def _keep(tx: Tx, named: NamedSchedule, found: Sequence[Finding], slack: Slack, now: datetime) -> int:
+async def _keep(
+    tx: Tx, named: NamedSchedule, found: Sequence[Finding], membership: Membership, now: datetime
+) -> int:
     """Store what is found, forget what is not any more, and tell what is new; how many are new."""
     known = {*await findings.known_keys(tx, ORG, named.id)}
     keys = {finding.key for finding in found}
-    gone = {key for key in known - keys if coverage.may_be_gone(key, slack.unknown)}
+    gone = {key for key in known - keys if coverage.may_be_gone(key, membership.unknown)}
     new = [finding for finding in found if finding.key not in known]
     await findings.forget(tx, ORG, named.id, gone)
     await findings.reword(tx, ORG, named.id, [finding for finding in found if finding.key in known])

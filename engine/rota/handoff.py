@@ -13,12 +13,12 @@ from typing import Final
 import structlog
 
 from engine.clock import Clock
+from engine.clockwords import wall
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule
 from engine.errors import NotFound, Refused
 from engine.models import ORG, Actor, NewDelivery, Rank, Timer, TimerKind
 from engine.rota import addressed, notice
-from engine.rota.clockwords import wall
 from engine.rota.handing import ACCEPT_WITHIN, CHANNEL, key_of
 from engine.rota.roster import Roster
 from engine.rota.sheet import names_in, people_in

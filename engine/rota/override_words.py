@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from engine.clockwords import between
 from engine.directory import Directory, NamedSchedule, Override, Person
 from engine.models import Actor, NewDelivery
 from engine.rota import addressed
-from engine.rota.clockwords import between
 from engine.schedule import OverrideKind
 
 

@@ -12,11 +12,11 @@ from typing import Final
 
 import structlog
 
+from engine.clockwords import between, length
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule, Person
 from engine.models import ORG, Method, NewDelivery, Rank, Timer, TimerKind
 from engine.rota import addressed, notice
-from engine.rota.clockwords import between, length
 from engine.rota.handing import hand_off
 from engine.rota.roster import Roster
 from engine.rota.shift_plan import LEADS, Due, Plan, Reminder, Told, plan

@@ -6,17 +6,16 @@ Pure. Clock times are those of the schedule's zone, in which it is typed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
+from engine.clockwords import span, wall
 from engine.directory import Person
-from engine.rota.clockwords import wall
 from engine.schedule import Schedule, Shift
 from engine.schedule.diff import Changed
 
 NOBODY: Final = "⚠️ nobody"
 TOLD: Final = 10  # lines in a channel
-ALMOST_A_WEEK: Final = timedelta(days=6)  # a weekday alone says which day
 
 People = Mapping[int, Person]
 
@@ -25,15 +24,6 @@ def called(users: Sequence[str], people: People) -> str:
     """People by the text of their id, as they are called."""
     names = [people[int(user)].name for user in users if int(user) in people]
     return " and ".join(names) or NOBODY
-
-
-def span(start: datetime, end: datetime, zone: str) -> str:
-    """ "Tue 01 Dec 20:00 to Wed 08:00": no more of the end than it takes, for a telephone's narrow lines."""
-    begins, ends = wall(start, zone), wall(end, zone)
-    weekday, clock = ends.partition(" ")[0], ends.rpartition(" ")[2]
-    if begins.rpartition(" ")[0] == ends.rpartition(" ")[0]:
-        return f"{begins} to {clock}"
-    return f"{begins} to {f'{weekday} {clock}' if end - start < ALMOST_A_WEEK else ends}"
 
 
 def shift_lines(found: Sequence[Shift], zone: str, people: People, now: datetime, most: int) -> list[str]:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from engine.clockwords import between, wall
 from engine.directory import Directory, NamedSchedule, Person
-from engine.rota.clockwords import between, wall
 from engine.rota.shift_plan import Handing
 from engine.schedule import people_at
 from engine.store.handoffs import Noisy, OpenIncident

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine import coverage
-from engine.coverage import Finding, Slack
+from engine.coverage import Finding, Membership
 from engine.directory import Directory
 from engine.models import ORG, Timer, TimerKind
 from engine.rota.coverage import Coverage
@@ -79,7 +79,7 @@ async def test_a_finding_is_told_once_and_again_when_it_was_gone(pager: Pager) -
     await pager.advance(minutes=1)
     told = pager.expect_message("channel", "#payments")
     assert "primary, the next 14 days (America/New_York)" in told.text
-    assert "Nobody is on call Sun 01 Mar 20:00 to Mon 02 Mar 08:00, " in told.text
+    assert "Nobody is on call Sun 01 Mar 20:00 to Mon 08:00, " in told.text
     await pager.advance(days=3)
     pager.expect_silence()
     assert await keys(pager) == ["gap:20:00-08:00"]
@@ -159,10 +159,16 @@ async def test_a_schedule_that_is_gone_is_looked_at_no_more(pager: Pager) -> Non
 async def test_what_slack_does_not_say_today_is_not_told_again_tomorrow(pager: Pager) -> None:
     """Found while Slack answered, unknown while it does not, and the same when it answers again."""
     await pager.configure(COVERED)
-    answers = [Slack(left={1}), Slack(unknown={1}), Slack(left={1}), Slack(), Slack(left={1})]
+    answers = [
+        Membership(left={1}),
+        Membership(unknown={1}),
+        Membership(left={1}),
+        Membership(),
+        Membership(left={1}),
+    ]
     asked: list[list[int]] = []
 
-    async def ask(_directory: Directory, people: object) -> Slack:
+    async def ask(_directory: Directory, people: object) -> Membership:
         asked.append(list(people))  # type: ignore[call-overload]  # a sequence of ids
         return answers[len(asked) - 1]
 

@@ -67,7 +67,7 @@ async def test_what_was_said_in_full_is_saved_at_once(online: Desk) -> None:
     answer = await online.types("cho", "/override payments-primary @ben tomorrow 9am to 5pm")
     assert "✅ *ben* is on call on *payments-primary* for 8 h:" in answer
     assert "Tue 03 Mar 09:00 to 17:00 Asia/Tokyo" in answer
-    assert "For ben that is Mon 02 Mar 19:00 to Tue 03 Mar 03:00 America/New_York" in answer
+    assert "For ben that is Mon 02 Mar 19:00 to Tue 03:00 America/New_York" in answer
     assert await set_by(online) == [("payments-primary", "ben", "03-03 00:00 to 03-03 08:00")]
     await online.clicks("cho", echoed(online, "cho"), UNDO)
     await until(lambda: "is cancelled" in visible_text(echoed(online, "cho")))
@@ -105,8 +105,8 @@ async def test_what_was_guessed_is_echoed_before_it_is_saved(online: Desk) -> No
     """Absolute times on both clocks, what was guessed, and nothing saved until Confirm."""
     answer = await online.types("cho", "/override payments-primary @ben fri 18:00 - mon 9:00")
     assert "❓ Is this meant? *ben* is on call on *payments-primary* for 2 d 15 h" in answer
-    assert "Fri 06 Mar 18:00 to Mon 09 Mar 09:00 Asia/Tokyo" in answer
-    assert "For ben that is Fri 06 Mar 04:00 to Sun 08 Mar 20:00 America/New_York" in answer
+    assert "Fri 06 Mar 18:00 to Mon 09:00 Asia/Tokyo" in answer
+    assert "For ben that is Fri 06 Mar 04:00 to Sun 20:00 America/New_York" in answer
     assert "• `fri` means the coming one." in answer
     assert "In place of *ana*." in answer
     assert "Nothing is saved yet." in answer
@@ -244,7 +244,7 @@ async def test_the_form_asks_when_something_was_guessed(online: Desk) -> None:
     assert answer["response_action"] == "update"
     (view,) = online.sandbox.state.modals["U0CHO"]
     shown = str(view.body["blocks"])
-    assert "Fri 06 Mar 18:00 to Mon 09 Mar 09:00 Asia/Tokyo" in shown
+    assert "Fri 06 Mar 18:00 to Mon 09:00 Asia/Tokyo" in shown
     assert "America/New_York" in shown
     assert view.body["submit"]["text"] == "Confirm"
     assert await set_by(online) == []

@@ -98,7 +98,7 @@ class Forms:
 
 
 def whispered(desk: Desk, user: str = "ana", channel: str = "#general") -> str:
-    return desk.whispers(user, channel)[-1]
+    return "".join(desk.whispers(user, channel)[-1:])
 
 
 async def schedule_of(desk: Desk, name: str) -> Schedule:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 import bot
 from bot.sandbox.content import visible_text
 from engine.config.parse import parse_config
-from engine.coverage import Slack as SlackSays
+from engine.coverage import Membership
 from engine.models import ORG, Actor, Timer, TimerKind, Via
 from engine.schema import deliveries, schedules, shown
 from engine.schema import timers as timer_rows
@@ -430,9 +430,9 @@ async def test_slack_is_asked_who_left(desk: Desk) -> None:
     ids = {person.name: person.id for person in directory.people.values()}
     people = [ids["ana"], ids["ben"], ids["cho"]]
     desk.sandbox.state.users["U0BEN"].deleted = True
-    assert await desk.slack.showing.who_left(directory, people) == SlackSays({ids["ben"]}, frozenset())
+    assert await desk.slack.showing.who_left(directory, people) == Membership({ids["ben"]}, frozenset())
     desk.breaks("outage")
-    assert await desk.slack.showing.who_left(directory, people) == SlackSays({ids["ben"]}, frozenset())
+    assert await desk.slack.showing.who_left(directory, people) == Membership({ids["ben"]}, frozenset())
     desk.clock.move(hours=1)
-    assert await desk.slack.showing.who_left(directory, people) == SlackSays(frozenset(), frozenset(people))
+    assert await desk.slack.showing.who_left(directory, people) == Membership(frozenset(), frozenset(people))
     assert calls(desk, "users.info") == 4

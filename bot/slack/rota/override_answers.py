@@ -13,9 +13,9 @@ from typing import Final
 from bot.slack import escape, words
 from bot.slack.answers import names, paragraphs
 from bot.slack.message import Block, Message, actions, button, note, option, plain_text
+from engine.clockwords import between
 from engine.directory import NamedSchedule, Override, Person
 from engine.errors import BadCommand
-from engine.rota.clockwords import between
 from engine.rota.overrides import OverrideSet
 from engine.schedule import OverrideKind
 

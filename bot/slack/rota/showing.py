@@ -17,7 +17,7 @@ from bot.slack.errors import Kind, trouble_of
 from bot.slack.rota.groups import Groups, GroupTrouble, bare, members, same_group
 from bot.slack.rota.topics import Topics, TopicTrouble, parts, same_topic
 from engine.clock import Clock
-from engine.coverage import Slack as SlackSays
+from engine.coverage import Membership
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory, NamedSchedule
 from engine.models import ORG, Rank, Timer, TimerKind
@@ -192,7 +192,7 @@ class Showing:
 
         await self._database.write(unit, rank=Writer.CARD)
 
-    async def who_left(self, directory: Directory, people: Sequence[int]) -> SlackSays:
+    async def who_left(self, directory: Directory, people: Sequence[int]) -> Membership:
         """Who of these was deactivated in Slack; whoever Slack says nothing of is unknown."""
         left, unknown = set[int](), set[int]()
         for one in people:
@@ -205,7 +205,7 @@ class Showing:
                 unknown.add(one)
             elif gone:
                 left.add(one)
-        return SlackSays(frozenset(left), frozenset(unknown))
+        return Membership(frozenset(left), frozenset(unknown))
 
     async def _has_left(self, user_id: str) -> bool | None:
         """None: Slack does not say. Asked once an hour: many schedules have the same people."""

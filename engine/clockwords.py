@@ -6,8 +6,11 @@ Pure. Never measures in local time.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from engine.schedule.zones import zone_named
+
+ALMOST_A_WEEK: Final = timedelta(days=6)  # a weekday alone says which day
 
 
 def wall(at: datetime, timezone: str) -> str:
@@ -15,15 +18,23 @@ def wall(at: datetime, timezone: str) -> str:
     return f"{at.astimezone(zone_named(timezone) or UTC):%a %d %b %H:%M}"
 
 
+def span(start: datetime, end: datetime, timezone: str) -> str:
+    """ "Tue 01 Dec 20:00 to Wed 08:00": no more of the end than it takes, for a telephone's narrow lines."""
+    zone = zone_named(timezone) or UTC
+    ends = end.astimezone(zone)
+    if start.astimezone(zone).date() == ends.date():
+        until = f"{ends:%H:%M}"
+    else:
+        until = f"{ends:%a %H:%M}" if end - start < ALMOST_A_WEEK else wall(end, timezone)
+    return f"{wall(start, timezone)} to {until}"
+
+
 def between(start: datetime, end: datetime | None, timezone: str) -> str:
     """ "Fri 06 Mar 18:00 to 22:00 Europe/Berlin"; without an end it is open."""
     zone = zone_named(timezone) or UTC
     if end is None:
         return f"from {wall(start, timezone)} {zone} on"
-    begins, ends = start.astimezone(zone), end.astimezone(zone)
-    same_day = begins.date() == ends.date()
-    until = f"{ends:%H:%M}" if same_day else wall(end, timezone)
-    return f"{wall(start, timezone)} to {until} {zone}"
+    return f"{span(start, end, timezone)} {zone}"
 
 
 def length(delta: timedelta) -> str:
