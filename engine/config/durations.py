@@ -1,11 +1,12 @@
 """Durations as people write them: 30s, 5m, 1h30m, 2d.
 
-Never guesses a unit: a bare number is refused.
+Pure. Never guesses a unit: a bare number is refused.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
@@ -16,15 +17,27 @@ UNITS: Final = {
     "m": timedelta(minutes=1),
     "s": timedelta(seconds=1),
 }
-_FORM = re.compile("".join(rf"(?:(?P<{unit}>\d{{1,6}}){unit})?" for unit in UNITS), re.ASCII)
+_PART: Final = re.compile(r"(\d{1,6})([wdhms])", re.ASCII)
+_FORM: Final = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 
 
 def parse_duration(text: str) -> timedelta | None:
     """None when it is not a duration."""
-    match = _FORM.fullmatch(text.strip().lower())
-    if match is None or match.lastindex is None:
+    typed = text.strip().lower()
+    if _FORM.fullmatch(typed) is None:
         return None
-    return sum((int(count) * UNITS[unit] for unit, count in match.groupdict("0").items()), timedelta())
+    return in_all((int(count), unit) for count, unit in _PART.findall(typed))
+
+
+def in_all(parts: Iterable[tuple[float, str]]) -> timedelta | None:
+    """Counts of units added up: each unit once, the largest first; None when they stand otherwise."""
+    total, smaller = timedelta(), timedelta.max
+    for count, unit in parts:
+        size = UNITS[unit]
+        if size >= smaller:
+            return None
+        total, smaller = total + count * size, size
+    return total
 
 
 def show_duration(duration: timedelta) -> str:

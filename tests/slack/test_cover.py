@@ -13,7 +13,7 @@ import pytest
 
 from bot.sandbox.content import visible_text
 from bot.sandbox.server import SandboxServer
-from bot.slack.rota import cover
+from bot.slack.grammar import cover_text
 from engine.errors import BadCommand
 from tests.fakes import START, FakeClock
 from tests.slack.office import Office, opened
@@ -50,19 +50,23 @@ async def asked(office: Office) -> None:
 )
 def test_the_time_and_the_schedule_are_read(typed: str, schedule: str | None) -> None:
     """In either order, with what keyboards make of quotes and dashes."""
-    read = cover.parse(typed.replace("“", "").replace("”", ""), START, BERLIN)
-    assert isinstance(read, cover.AskCover)
+    read = cover_text.parse(typed.replace("“", "").replace("”", ""), START, BERLIN)
+    assert isinstance(read, cover_text.AskCover)
     assert (read.span.start, read.span.end) == (FRIDAY, FRIDAY + timedelta(hours=4))
     assert read.schedule == schedule
 
 
 def test_the_other_forms_are_read() -> None:
     """By verb and number; a part may be named."""
-    assert cover.parse("", START, BERLIN) == cover.parse("list", START, BERLIN) == cover.ListCovers()
-    assert cover.parse("cancel #7", START, BERLIN) == cover.AnswerCover("cancel", 7)
-    assert cover.parse("no 7", START, BERLIN) == cover.AnswerCover("decline", 7)
-    taken = cover.parse("take 7 fri 18:00-20:00", START, BERLIN)
-    assert isinstance(taken, cover.AnswerCover)
+    assert (
+        cover_text.parse("", START, BERLIN)
+        == cover_text.parse("list", START, BERLIN)
+        == cover_text.ListCovers()
+    )
+    assert cover_text.parse("cancel #7", START, BERLIN) == cover_text.AnswerCover("cancel", 7)
+    assert cover_text.parse("no 7", START, BERLIN) == cover_text.AnswerCover("decline", 7)
+    taken = cover_text.parse("take 7 fri 18:00-20:00", START, BERLIN)
+    assert isinstance(taken, cover_text.AnswerCover)
     assert taken.span is not None
     assert (taken.number, taken.span.start) == (7, FRIDAY)
 
@@ -82,7 +86,7 @@ def test_the_other_forms_are_read() -> None:
 def test_what_is_not_understood_is_answered_with_the_form(typed: str, words: str) -> None:
     """Nothing is guessed."""
     with pytest.raises(BadCommand, match=words.replace("[", r"\[")):
-        cover.parse(typed, START, BERLIN)
+        cover_text.parse(typed, START, BERLIN)
 
 
 async def test_from_the_question_to_the_override(office: Office) -> None:

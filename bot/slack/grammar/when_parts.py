@@ -16,17 +16,11 @@ from typing import Any, Final
 from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken, v_args
 from lark.exceptions import VisitError
 
+from engine.config.durations import in_all
 from engine.errors import BadCommand
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-UNITS: Final = {
-    "s": timedelta(seconds=1),
-    "m": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-}
 LONGEST_WORD: Final = 40
 FAR: Final = timedelta(days=1000)  # longer than anything that is accepted, and never an overflow
 # A word that can stand in a time, to find one among other words; the grammar decides what it means.
@@ -204,15 +198,12 @@ _PARTS: Final = _Parts()
 
 def read_length(words: str) -> timedelta:
     """ "1h30m", "2 days and 3 hours": each unit once, the largest first."""
-    total, smaller = timedelta(), FAR
-    for number, half, _, unit in _PART.findall(words):
-        size = UNITS[unit]
-        if size >= smaller:
-            raise BadCommand(f"`{words}` is no length of time: write it like `1h30m`.")
-        smaller = size
-        total += (
-            min((float(number) if number else 0.5 if half else 1.0) * size.total_seconds(), 1e8) * UNITS["s"]
-        )
+    total = in_all(
+        (float(number) if number else 0.5 if half else 1.0, unit)
+        for number, half, _, unit in _PART.findall(words)
+    )
+    if total is None:
+        raise BadCommand(f"`{words}` is no length of time: write it like `1h30m`.")
     return min(total, FAR)
 
 
