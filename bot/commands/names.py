@@ -5,7 +5,7 @@ Never guesses: what is not there is answered with what could have been meant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -24,10 +24,15 @@ def person(directory: Directory, typed: str) -> Person:
 
 def schedule(directory: Directory, typed: str) -> NamedSchedule:
     """As Slack understands it; of several none is picked."""
-    found = meant(typed, directory)
+    found = schedules(directory, typed)
     if len(found) > 1:
         raise BadCommand(f"{typed!r} can be any of {listed(found)}: say which.")
-    return found[0] if found else _one("schedule", typed, directory.schedules.values())
+    return found[0]
+
+
+def schedules(directory: Directory, typed: str) -> Sequence[NamedSchedule]:
+    """All that the name can mean, at least one."""
+    return meant(typed, directory) or [_one("schedule", typed, directory.schedules.values())]
 
 
 def service(services: Iterable[Service], typed: str) -> Service:

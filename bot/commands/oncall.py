@@ -36,7 +36,7 @@ async def who(
     Parameters
     ----------
     schedule
-        Only this one.
+        Only this one, or those whose names begin so.
     at
         Another time than now, like 2026-11-30T18:00.
     picture
@@ -48,8 +48,8 @@ async def who(
         moment = None if at is None else names.instant(at)
         rows = await engine.roster.who(moment)
         if schedule is not None:
-            chosen = names.schedule(await engine.roster.directory(), schedule)
-            rows = [row for row in rows if row.schedule_id == chosen.id]
+            chosen = {one.id for one in names.schedules(await engine.roster.directory(), schedule)}
+            rows = [row for row in rows if row.schedule_id in chosen]
         if as_json:
             return say_json([_plain(row) for row in rows])
         if not rows:

@@ -42,33 +42,29 @@ class Abreast:
         if directory is seen:
             return 0
         now = self._clock.now()
-        looked = (
-            directory.schedules if seen is None or _others(seen, directory) else _changed(seen, directory)
-        )
-        shown = {
-            one for one in _shown_anew(seen, directory) if _is_shown(directory, one) or _is_shown(seen, one)
-        }
-        told = _told_anew(seen, directory)
 
         async def unit(tx: Tx) -> int:
-            morning = await _unarmed(tx, TimerKind.COVERAGE, directory.schedules)
-            fetched = await _unarmed(tx, TimerKind.CALENDAR, await calendars.followed(tx, ORG))
-            armings = [_arming(TimerKind.COVERAGE, one, _first_look(directory, one, now)) for one in morning]
-            armings += [_arming(TimerKind.CALENDAR, one, now) for one in fetched]
-            armings += [_arming(TimerKind.SHOWN, one, now) for one in shown]
-            armings += [_arming(TimerKind.SHIFT, one, now) for one in told]
-            await timers.arm(tx, ORG, armings)
-            sooner = 0
-            if seen is not None:
-                known = sorted({*looked} - {*morning})
-                sooner = await timers.pull(tx, ORG, TimerKind.COVERAGE, known, now + SETTLED)
-            return len(armings) + sooner
+            return await _arm(tx, seen, directory, now)
 
         armed = await self._database.write(unit, rank=Writer.CARD)
         self._seen = directory  # only once it is stored: a round that failed is made again
         if armed:
             self._nudge()
         return armed
+
+
+async def _arm(tx: Tx, seen: Directory | None, directory: Directory, now: datetime) -> int:
+    morning = await _unarmed(tx, TimerKind.COVERAGE, directory.schedules)
+    fetched = await _unarmed(tx, TimerKind.CALENDAR, await calendars.followed(tx, ORG))
+    armings = [_arming(TimerKind.COVERAGE, one, _first_look(directory, one, now)) for one in morning]
+    armings += [_arming(TimerKind.CALENDAR, one, now) for one in fetched]
+    armings += [_arming(TimerKind.SHOWN, one, now) for one in _shown_anew(seen, directory)]
+    armings += [_arming(TimerKind.SHIFT, one, now) for one in _told_anew(seen, directory)]
+    await timers.arm(tx, ORG, armings)
+    if seen is None:
+        return len(armings)
+    known = sorted({*_looked_at_anew(seen, directory)} - {*morning})
+    return len(armings) + await timers.pull(tx, ORG, TimerKind.COVERAGE, known, now + SETTLED)
 
 
 def _arming(kind: TimerKind, subject: int, due_at: datetime) -> Arming:
@@ -86,9 +82,11 @@ async def _unarmed(tx: Tx, kind: TimerKind, ids: Iterable[int]) -> list[int]:
     return [one for one in wanted if one not in armed]
 
 
-def _others(seen: Directory, directory: Directory) -> bool:
-    """Did anything change that concerns every schedule?"""
-    return seen.people != directory.people or seen.policies != directory.policies
+def _looked_at_anew(seen: Directory, directory: Directory) -> Iterable[int]:
+    """What changed; all when people or policies did, which concern every schedule."""
+    if seen.people != directory.people or seen.policies != directory.policies:
+        return directory.schedules
+    return _changed(seen, directory)
 
 
 def _changed(seen: Directory, directory: Directory) -> Mapping[int, NamedSchedule]:
@@ -98,9 +96,10 @@ def _changed(seen: Directory, directory: Directory) -> Mapping[int, NamedSchedul
 def _shown_anew(seen: Directory | None, directory: Directory) -> Iterable[int]:
     """Which schedules Slack may have to show otherwise. All of them when one came or went, or is shown
     elsewhere: several may own one group or topic."""
-    if seen is None or seen.people != directory.people or _places(seen) != _places(directory):
-        return directory.schedules
-    return _changed(seen, directory)
+    found: Iterable[int] = directory.schedules
+    if seen is not None and seen.people == directory.people and _places(seen) == _places(directory):
+        found = _changed(seen, directory)
+    return {one for one in found if _is_shown(directory, one) or _is_shown(seen, one)}
 
 
 def _told_anew(seen: Directory | None, directory: Directory) -> Iterable[int]:

@@ -63,28 +63,29 @@ async def queue(tx: Tx, org_id: int, new: Sequence[NewDelivery], now: datetime) 
     rows = await insert_many(
         tx,
         deliveries,
-        [
-            {
-                "incident_id": one.incident_id,
-                "kind": one.kind.value,
-                "method": one.method.value,
-                "person_id": one.person_id,
-                "method_id": one.method_id,
-                "address": one.address,
-                "round": one.round,
-                "pass": one.pass_,
-                "level": one.level,
-                "step": one.step,
-                "idem_key": one.idem_key,
-                "body": dict(one.body),
-                "due_at": one.due_at,
-            }
-            for _, one in sorted(unique.items())
-        ],
+        [_row(one) for _, one in sorted(unique.items())],
         _unless_there,
         {"org_id": org_id, "status": DeliveryStatus.QUEUED.value, "created_at": now},
     )
     return [(row["id"], row["due_at"]) for row in rows.mappings()]
+
+
+def _row(new: NewDelivery) -> dict[str, Any]:
+    return {
+        "incident_id": new.incident_id,
+        "kind": new.kind.value,
+        "method": new.method.value,
+        "person_id": new.person_id,
+        "method_id": new.method_id,
+        "address": new.address,
+        "round": new.round,
+        "pass": new.pass_,
+        "level": new.level,
+        "step": new.step,
+        "idem_key": new.idem_key,
+        "body": dict(new.body),
+        "due_at": new.due_at,
+    }
 
 
 def _unless_there(insert: Insert) -> ReturningInsert[Any]:

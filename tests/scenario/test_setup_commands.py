@@ -127,6 +127,7 @@ def test_who_is_on_call_is_shown_for_people_and_for_scripts(configured: Terminal
     assert text.startswith(f"payments-primary\n  {on_call}, since ")
     assert f"then {following}" in text
     assert "payments-secondary" not in text
+    assert configured("who", "payments") == configured("who")
 
 
 def test_an_override_says_what_it_did(configured: Terminal) -> None:
@@ -135,7 +136,8 @@ def test_an_override_says_what_it_did(configured: Terminal) -> None:
     said = configured("override", "@cho", "2h", "--schedule", "payments-primary")
     assert said.startswith(f"cho is on call on payments-primary instead of {on_call[0]} for 2h, until ")
     assert configured.json("who", "payments-primary")[0]["people"] == ["cho"]
-    assert configured.json("override", "ana", "30m")["override"]["schedule_id"] > 0
+    made = configured.json("override", "ana", "30m", "--schedule", "payments-secondary")
+    assert made["override"]["schedule_id"] > 0
 
 
 def test_maintenance_is_started_listed_and_ended(configured: Terminal) -> None:
@@ -177,7 +179,10 @@ WRONG = [
     (["override", "@bne", "2h"], 1, "There is no person 'bne'; did you mean 'ben'?"),
     (["override", "@ben", "yesterday"], 2, "'yesterday' is no duration. Write it like 2h, 90m or 1h30m."),
     (["override", "@ben", "2h", "--schedule", "x"], 1, "There is no schedule 'x'."),
-    (["who", "payments"], 1, "There is no schedule 'payments'"),
+    (["who", "paymnts"], 1, "There is no schedule 'paymnts'"),
+    (["override", "ana", "2h"], 2, "Say which schedule: payments-primary, payments-secondary."),
+    (["override", "ana", "2h", "--schedule", "payments"], 2, "'payments' can be any of payments-primary,"),
+    (["why", "42"], 1, "There is no incident #42."),
     (["who", "--at", "noon"], 2, "'noon' is no time."),
     (["key", "create", "chekout"], 1, "There is no service 'chekout'. There are: checkout."),
     (["key", "revoke", "99"], 1, "There is no key 99"),

@@ -5,7 +5,7 @@ Never looks anything up: names are kept as typed, and `commands` finds what they
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
@@ -131,19 +131,20 @@ def parse(text: str, now: datetime, zone: ZoneInfo) -> Command:
     raw_rest = raw.partition(" ")[2].strip()
     if verb is None:
         return _no_verb(words, raw, now, zone)
-    if verb in DEEDS:
-        return _deed(verb, rest)
     if verb in HANDED_ON or (verb == "me" and rest.startswith(("reminder", "calendar"))):
         return Handed(verb, raw_rest)
+    if verb in _TIMED:
+        return _TIMED[verb](raw_rest, now, zone)
+    return _timeless(verb, rest, raw_rest)
+
+
+def _timeless(verb: str, rest: str, raw_rest: str) -> Command:
+    """The verbs that name no time."""
+    if verb in DEEDS:
+        return _deed(verb, rest)
     match verb:
-        case "who":
-            return parse_who(raw_rest, now, zone)
-        case "shifts":
-            return parse_shifts(raw_rest, now, zone)
         case "page":
             return parse_page(raw_rest)
-        case "snooze":
-            return _snooze(rest, now, zone)
         case "merge":
             return _merge(rest)
         case "note":
@@ -152,10 +153,6 @@ def parse(text: str, now: datetime, zone: ZoneInfo) -> Command:
             return Show(numbers(rest, "`/oncall show 42`"))
         case "why":
             return Why(numbers(rest, "`/oncall why 42`"))
-        case "override":
-            return parse_override(raw_rest, now, zone)
-        case "maintenance":
-            return maintenance_text.parse(raw_rest, now, zone)
     plain: Mapping[str, Command] = {"list": ListIncidents(), "me": Me(), "status": Status()}
     return plain.get(verb) or Help(rest or None)
 
@@ -180,9 +177,9 @@ def _deed(verb: str, rest: str) -> Deed:
     return Deed(verb, numbers(rest, f"`/oncall {verb} 42`"))
 
 
-def _snooze(rest: str, now: datetime, zone: ZoneInfo) -> Snooze:
+def _snooze(raw: str, now: datetime, zone: ZoneInfo) -> Snooze:
     """As many leading numbers as leave a time: in "42 30 min" the 30 belongs to the time."""
-    words = rest.split()
+    words = folded(raw).split()
     leading = 0
     while leading < len(words) and NUMBER.fullmatch(words[leading]):
         leading += 1
@@ -236,3 +233,12 @@ def verb_of(word: str) -> str | None:
     word = word.strip("!/:.") or word
     word = SYNONYMS.get(word, word)
     return word if word in VERBS else None
+
+
+_TIMED: Final[Mapping[str, Callable[[str, datetime, ZoneInfo], Command]]] = {
+    "who": parse_who,
+    "shifts": parse_shifts,
+    "snooze": _snooze,
+    "override": parse_override,
+    "maintenance": maintenance_text.parse,
+}
