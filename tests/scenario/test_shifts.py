@@ -353,6 +353,7 @@ async def test_nobody_is_blamed_for_what_could_not_be_pressed(pager: Pager) -> N
     pager.expect_message("channel", "#payments")
 
 
+@pytest.mark.slow
 async def test_old_handoffs_are_forgotten(pager: Pager) -> None:
     """A schedule that hands over for years keeps those of a season."""
     await taken_over(pager)
