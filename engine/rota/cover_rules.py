@@ -13,12 +13,12 @@ from typing import Final
 from engine import covering
 from engine.covering import Request, Taken
 from engine.directory import Directory, NamedSchedule, Person
-from engine.errors import BadInput, NotFound, Refused
+from engine.errors import BadInput, Refused
 from engine.models import Actor
 from engine.parts import Part, rest
 from engine.rota.addressed import has_slack
 from engine.rota.cover_words import Story, spans, who_has_it
-from engine.rota.meant import by_name, listed
+from engine.rota.meant import by_name, listed, numbered
 from engine.schedule import shifts
 
 BEFORE: Final = timedelta(hours=1)  # the shift: by then the asker must know
@@ -64,9 +64,7 @@ def _to_come(part: Part, now: datetime) -> Part:
 def _meant(directory: Directory, schedule_id: int | None, asker: Person, part: Part) -> NamedSchedule:
     """The schedule that was named, or the only one on which the asker is on call then."""
     if schedule_id is not None:
-        if schedule_id not in directory.schedules:
-            raise NotFound("There is no such schedule here.")
-        return directory.schedules[schedule_id]
+        return numbered(schedule_id, directory)
     own = [one for one in by_name(directory) if _on_call(one, asker, part)]
     if len(own) == 1:
         return own[0]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from engine.directory import Directory, NamedSchedule, TargetKind
+from engine.errors import NotFound
 
 
 def by_name(directory: Directory) -> list[NamedSchedule]:
@@ -25,6 +26,13 @@ def meant(name: str | None, directory: Directory) -> Sequence[NamedSchedule]:
     same = [one for one in known if one.name.casefold() == wanted]
     begin = [one for one in known if re.match(rf"{re.escape(wanted)}[\W_]", one.name.casefold())]
     return same or begin or _paged_by(wanted, directory)
+
+
+def numbered(schedule_id: int, directory: Directory) -> NamedSchedule:
+    """The schedule of this id, where one was chosen already."""
+    if schedule_id not in directory.schedules:
+        raise NotFound("There is no such schedule here.")
+    return directory.schedules[schedule_id]
 
 
 def listed(schedules: Iterable[NamedSchedule]) -> str:

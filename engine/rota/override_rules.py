@@ -13,7 +13,7 @@ from typing import Final
 from engine.directory import Directory, NamedSchedule, Override, Person
 from engine.errors import BadInput, NotFound
 from engine.models import Actor
-from engine.rota.meant import by_name, listed
+from engine.rota.meant import by_name, listed, numbered
 from engine.schedule import OverrideKind, shifts
 
 LONGEST: Final = timedelta(days=366)
@@ -66,9 +66,7 @@ def _meant(directory: Directory, schedule_id: int | None) -> NamedSchedule:
     """The schedule that was named, or the only one. Never a guess: it says who is woken."""
     known = directory.schedules
     if schedule_id is not None:
-        if schedule_id not in known:
-            raise NotFound("There is no such schedule here.")
-        return known[schedule_id]
+        return numbered(schedule_id, directory)
     if not known:
         raise NotFound("There is no schedule yet: make one with /oncall schedule new, or in midwatch.yaml.")
     if len(known) > 1:
