@@ -17,13 +17,13 @@ from bot.web.replies import Reply, Verb, parse_reply
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.directory import Person
-from engine.errors import MidwatchError, NotFound, Unavailable
+from engine.errors import MidwatchError, Unavailable
 from engine.models import ORG, Actor, Delivery, DeliveryStatus, IncidentStatus, IncidentView, Method, Via
 from engine.notify.plain import one_line
 from engine.pager.consent import Consent
 from engine.pager.respond import Answer, Responder
 from engine.pager.views import Views
-from engine.rota.meant import by_name, listed, meant
+from engine.rota.meant import meant
 from engine.rota.roster import Roster
 from engine.store import directory
 from engine.store.journal import first_time
@@ -35,6 +35,7 @@ Respond = Callable[[int, Actor], Awaitable[Answer]]
 # Why so few: two machines that answer each other would never end. Twilio warns of it, too.
 HELPED: Final = 5  # times within HELPED_IN, then a number that we do not understand hears nothing
 HELPED_IN: Final = timedelta(hours=1)
+HELPING: Final = frozenset({sms_words.HELP, sms_words.NO_SUCH_SCHEDULE})
 WORDS: Final = {Verb.ACKNOWLEDGE: "ack", Verb.RESOLVE: "resolve", Verb.ESCALATE: "escalate"}
 
 
@@ -60,17 +61,16 @@ class Inbox:
         """Do what the text asks for; None when there is nothing to say to that number."""
         reply = parse_reply(text)
         address_hash = self._vault.fingerprint(from_number)
-        if reply.verb in {Verb.STOP, Verb.START}:  # the carrier answers these itself
-            await self._turn(reply.verb, address_hash)
-            return None
+        if reply.verb in {Verb.STOP, Verb.START}:
+            return await self._turn(reply.verb, address_hash)
         people = await self._people(address_hash)
         if not people:
             log.info("sms.from_nobody")
             return None
-        if reply.verb is Verb.HELP and not await self._may_help(address_hash):
+        said = await _in_words(self._answered(reply, address_hash, people))
+        if said in HELPING and not await self._may_help(address_hash):
             log.info("sms.helped_enough")
             return None
-        said = await _in_words(self._answered(reply, address_hash, people))
         return "\n".join(one_line(line) for line in said.splitlines())
 
     async def act(self, verb: Verb, view: IncidentView, person: Person, via: Via) -> str:
@@ -87,11 +87,15 @@ class Inbox:
         title = sms_words.short(answer.incident.title)
         return f"#{answer.incident.number} {answer.reason.rstrip('.')}: {title}"
 
-    async def _turn(self, verb: Verb, address_hash: str) -> None:
+    async def _turn(self, verb: Verb, address_hash: str) -> str | None:
+        """The carrier answers these words itself; ours says only that it was in vain."""
         try:
             await (self._consent.stop if verb is Verb.STOP else self._consent.start)(address_hash)
         except Unavailable:
-            log.warning("sms.consent_not_stored")  # the provider refuses the next text, and we learn of it
+            log.warning("sms.consent_not_stored")
+            # Of a STOP we learn when the provider refuses the next text; of a START by nobody else.
+            return sms_words.NOT_APPLIED if verb is Verb.START else None
+        return None
 
     async def _may_help(self, address_hash: str) -> bool:
         """In the database, so that it holds over all processes."""
@@ -137,7 +141,8 @@ class Inbox:
             view = await self._views.by_number(reply.number)
         person = None if view is None else await self._texted(view, people)
         if view is None or person is None:
-            return f"#{reply.number} was not texted to this number. Send LIST to see what was."
+            number = reply.number if view is None else view.number
+            return f"#{number} was not texted to this number. Send LIST to see what was."
         return await self._acted(reply.verb, view, person, Via.SMS)
 
     async def _acknowledge_all(self, address_hash: str, people: list[Person]) -> str:
@@ -156,8 +161,7 @@ class Inbox:
                 done.append(f"#{view.number}")
             except Unavailable:
                 failed.append(f"#{view.number}")
-        said = [f"Acknowledged: {', '.join(done)}."] if done else []
-        return " ".join([*said, *([f"NOT applied: {', '.join(failed)}. Try again."] if failed else [])])
+        return sms_words.all_done(done, failed)
 
     async def _who(self, name: str | None, person: Person) -> str:
         rows = await self._roster.who()
@@ -166,8 +170,7 @@ class Inbox:
             ids = {one.id for one in meant(name, known)}
             rows = [row for row in rows if row.schedule_id in ids]
             if not rows:
-                there = listed(by_name(known)) or "none yet"
-                raise NotFound(f"There is no such schedule. There are: {there}.")
+                return sms_words.NO_SUCH_SCHEDULE
         return sms_words.on_call(rows, person.timezone)
 
     async def _texted(self, view: IncidentView, people: list[Person]) -> Person | None:

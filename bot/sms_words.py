@@ -22,6 +22,8 @@ HELP: Final = (
 NOT_APPLIED: Final = "NOT applied: Midwatch cannot store this right now. Try again in a minute."
 NONE_OPEN: Final = "No open incident was texted to this number."
 NO_SCHEDULE: Final = "There is no schedule yet."
+NO_SUCH_SCHEDULE: Final = "There is no such schedule. Send WHO to see them."
+NUMBERS: Final = 20  # of incidents: as many as stand in two parts
 
 
 def listed(views: Sequence[IncidentView], hint: str) -> str:
@@ -29,6 +31,19 @@ def listed(views: Sequence[IncidentView], hint: str) -> str:
         return NONE_OPEN
     lines = [f"#{view.number} {view.status}: {short(view.title)}" for view in views[:LISTED]]
     return "\n".join([*lines, *_more(len(views))]) + hint
+
+
+def all_done(done: Sequence[str], failed: Sequence[str]) -> str:
+    """What became of `ack all`: numbers of incidents."""
+    if not done and not failed:
+        return NONE_OPEN
+    said = [f"Acknowledged: {_numbers(done)}."] if done else []
+    return " ".join([*said, *([f"NOT applied: {_numbers(failed)}. Try again."] if failed else [])])
+
+
+def _numbers(numbers: Sequence[str]) -> str:
+    more = len(numbers) - NUMBERS
+    return ", ".join(numbers[:NUMBERS]) + (f" and {more} more" if more > 0 else "")
 
 
 def on_call(rows: Sequence[OnCallNow], timezone: str) -> str:

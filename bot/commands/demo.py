@@ -86,7 +86,7 @@ async def demo(
     empty
         Without the team: what a new install looks like. It is kept in a directory of its own, DATA-empty.
     """
-    data = data.with_name(f"{data.name}-empty") if empty else data
+    data = Path(f"{data}-empty") if empty else data
     ground = Ground(port, data, empty=empty)
     for each in (port, port + 1):
         _must_be_free(each, port)

@@ -14,15 +14,37 @@ import aiohttp
 from twilio.rest import Client
 
 from bot.doctor.finding import Finding, ok, problem, warning
-from bot.settings import Settings
+from bot.settings import Settings, env_name
 from bot.why import why
+from engine.notify.apprise_url import is_known
+from engine.notify.second_phone import TO
 from engine.notify.twilio import HttpClient, TwilioRefused
 
 ABOUT: Final = "Twilio"
 TIMEOUT: Final = timedelta(seconds=5)
+SAMPLE: Final = "12025550143"
 
 
 async def examine(settings: Settings) -> Sequence[Finding]:
+    return [*await _twilio(settings), *await asyncio.to_thread(_second, settings)]
+
+
+def _second(settings: Settings) -> list[Finding]:
+    """The URLs of the second company. Nothing is sent to it."""
+    found = []
+    for name in ("sms_fallback_url", "voice_fallback_url"):
+        secret = getattr(settings, name)
+        if secret is None:
+            continue
+        if is_known(secret.get_secret_value().replace(TO, SAMPLE)):
+            found.append(ok(env_name(name), "apprise knows this URL"))
+        else:
+            advice = "Look up its form at github.com/caronc/apprise; {to} stands for the number."
+            found.append(problem(env_name(name), "apprise knows no such URL: nothing is sent by it", advice))
+    return found
+
+
+async def _twilio(settings: Settings) -> Sequence[Finding]:
     sid, token = settings.twilio_account_sid, settings.twilio_auth_token
     if sid is None or token is None:
         advice = "Set TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_FROM."

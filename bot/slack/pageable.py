@@ -5,9 +5,8 @@ Never looks anything up by itself, and never chooses among several services.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TypeVar
 
 from bot.slack import escape
 from bot.slack.names import no_such
@@ -16,19 +15,19 @@ from engine.errors import BadCommand
 from engine.models import IncidentView, Urgency
 from engine.pager.ladder import Resolver
 
-Named = TypeVar("Named", Service, NamedSchedule)
+Named = Service | NamedSchedule
 
 
 def service_and_title(said: str, directory: Directory) -> tuple[int, str]:
     """The longest name that the words begin with, of a service before a schedule, and the rest."""
-    plain = said.replace('"', "")
-    named: Service | NamedSchedule | None = _named(plain, directory.services.values())
-    named = named or _named(plain, directory.schedules.values())
+    words = said.replace('"', " ").split()
+    if not words:
+        raise BadCommand("Name the service and what is wrong: `/page payments Disk full on db1`.")
+    known: list[Named] = [*directory.services.values(), *directory.schedules.values()]
+    named = _named(words, known)
     if named is None:
-        known = [one.name for one in directory.services.values()]
-        known += [one.name for one in directory.schedules.values()]
-        raise no_such("service or schedule", plain.split()[0], known)
-    title = plain[len(named.name) :].strip()
+        raise no_such("service or schedule", words[0], [one.name for one in known])
+    title = " ".join(words[len(named.name.split()) :])
     if not title:
         raise BadCommand(f"Say what is wrong: `/page {escape.line(named.name, 60)} Disk full on db1`.")
     service = named if isinstance(named, Service) else _of_schedule(named, directory)
@@ -46,11 +45,12 @@ def paged_first(view: IncidentView, directory: Directory, now: datetime) -> list
     return [directory.people[one] for one in first]
 
 
-def _named(said: str, known: Iterable[Named]) -> Named | None:
-    folded = said.casefold()
-    for one in sorted(known, key=lambda each: -len(each.name)):
-        name = one.name.casefold()
-        if folded == name or folded.startswith(f"{name} "):
+def _named(said: Sequence[str], known: Sequence[Named]) -> Named | None:
+    """By whole words, in any case; of two equal names the first."""
+    folded = [word.casefold() for word in said]
+    for one in sorted(known, key=lambda each: -len(each.name.split())):
+        name = one.name.casefold().split()
+        if folded[: len(name)] == name:
             return one
     return None
 

@@ -36,6 +36,9 @@ WORDS: Final = {
     **dict.fromkeys(("8", "escalate", "esc"), Verb.ESCALATE),
     **dict.fromkeys(("list", "ls"), Verb.LIST),
     **dict.fromkeys(("who", "oncall"), Verb.WHO),
+}
+# The carrier's own words, and as it reads them: alone, in any case.
+CARRIERS: Final = {
     **dict.fromkeys(("stop", "stopall", "unsubscribe", "cancel", "end", "quit"), Verb.STOP),
     **dict.fromkeys(("start", "unstop", "yes"), Verb.START),
 }
@@ -47,6 +50,8 @@ WHO: Final = re.compile(r"(?:who|oncall)\s+(?:is\s+)?(?:on\s?-?call\s*)?(?:for\s
 
 
 def parse_reply(text: str) -> Reply:
+    if carriers := CARRIERS.get(text.strip().casefold()):
+        return Reply(carriers)
     words = text.strip(AROUND).casefold()
     if ALL.fullmatch(words):
         return Reply(Verb.ACKNOWLEDGE_ALL)

@@ -14,7 +14,17 @@ from engine.config.current import config_of, rename_users
 from engine.config.form import Config, PersonForm, PolicyForm, ScheduleForm, ServiceForm, TargetForm
 from engine.config.plan import Plan, make_plan
 from engine.db import Tx
-from engine.directory import ContactRule, Directory, Level, Person, Policy, Service, Target, TargetKind
+from engine.directory import (
+    STOPPED,
+    ContactRule,
+    Directory,
+    Level,
+    Person,
+    Policy,
+    Service,
+    Target,
+    TargetKind,
+)
 from engine.errors import BadConfig
 from engine.models import Method
 from engine.schedule import dump_schedule
@@ -113,7 +123,7 @@ async def _apply_person(
             tx, org_id, person_id, kind, address, vault=vault, verified_by=VERIFIED_BY, now=now
         )
     for method in person.methods if person else ():
-        if method.id not in ids.values() and method.disabled_reason is None:
+        if method.id not in ids.values() and method.disabled_reason in {None, STOPPED}:
             await people.disable_method(tx, org_id, method.id, NOT_IN_FILE)
     rules = {
         urgency: [ContactRule(ids[step.method], step.delay) for step in steps]

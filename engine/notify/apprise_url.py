@@ -59,6 +59,20 @@ async def hand_over(urls: Sequence[str], title: str, body: str, provider: str, t
     return Retry(f"{scheme(urls[0])} did not take it ({status.name.lower()})")
 
 
+def is_known(url: str) -> bool:
+    """Does apprise know such a URL?"""
+    _hush()
+    return Apprise.instantiate(url, suppress_exceptions=True) is not None
+
+
+def keeps(url: str, number: str) -> bool:
+    """Does the service behind the URL send to this number? One of an unusual length is dropped by many,
+    which then send to a number of their own."""
+    service = Apprise.instantiate(url, suppress_exceptions=True)
+    targets = getattr(service, "targets", None)  # only services for several numbers have them
+    return not isinstance(targets, list) or any(number in str(target) for target in targets)
+
+
 def _hush() -> None:
     # Apprise writes the URLs it fails at into its log, and urllib3 every path at debug level: keys both.
     for name in ("apprise", "urllib3.connectionpool"):

@@ -6,13 +6,14 @@ to where it came from: the text names the number that takes replies. Never logs 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import timedelta
 from typing import Final
 
-from engine.models import Method, Outcome, Page, Rejected
+from engine.models import Method, Outcome, Page, Rejected, Retry
 from engine.notify import render, speech
-from engine.notify.apprise_url import TIMEOUT, hand_over, scheme
+from engine.notify.apprise_url import TIMEOUT, hand_over, is_known, keeps, scheme
 
 TO: Final = "{to}"  # where a number goes in the URL, without the plus
 NUMBER: Final = re.compile(r"\+[1-9]\d{6,14}")
@@ -25,7 +26,7 @@ class SecondPhone:
         self, method: Method, url: str, *, answer_to: str | None = None, timeout: timedelta = TIMEOUT
     ) -> None:
         self.methods = frozenset({method})
-        self.provider = scheme(url)
+        self.provider = f"second {scheme(url)}"  # it may be the first one's company, by another account
         self._url = url
         self._answer_to = answer_to
         self._timeout = timeout
@@ -33,7 +34,13 @@ class SecondPhone:
     async def send(self, page: Page) -> Outcome:
         if not NUMBER.fullmatch(page.address):
             return Rejected("not a telephone number")
-        url = self._url.replace(TO, page.address.removeprefix("+"))
+        number = page.address.removeprefix("+")
+        url = self._url.replace(TO, number)
+        # Why no Rejected: neither is a fault of the number, and the first company may do it.
+        if not await asyncio.to_thread(is_known, url):
+            return Retry("the second company's URL is none that apprise knows", down=True)
+        if not await asyncio.to_thread(keeps, url, number):
+            return Retry("the second company takes no number like this", unsent=True)
         return await hand_over([url], "", self._words(page), self.provider, self._timeout)
 
     async def close(self) -> None:

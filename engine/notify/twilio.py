@@ -30,6 +30,7 @@ from engine.notify import render, speech, twilio_errors
 log = structlog.get_logger(__name__)
 
 TIMEOUT: Final = timedelta(seconds=10)
+CONNECT: Final = timedelta(seconds=3)  # of those; what is left is another provider's
 RING: Final = timedelta(seconds=25)  # shorter than most voicemails take to pick up
 AT_ONCE: Final = 50  # inbound messages per request
 AT_MOST: Final = 200  # inbound messages per look; more than anybody sends in five seconds
@@ -56,11 +57,28 @@ class TwilioRefused(Exception):
         self.retry_after = retry_after
 
 
+class Session:
+    """An aiohttp session with timeouts of ours: the base class passes one number, or none at all, and
+    aiohttp's five minutes apply."""
+
+    def __init__(self, timeout: timedelta) -> None:
+        self._session = aiohttp.ClientSession()
+        connect = min(CONNECT, timeout).total_seconds()
+        self._timeout = aiohttp.ClientTimeout(total=timeout.total_seconds(), sock_connect=connect)
+
+    async def request(self, **options: Any) -> aiohttp.ClientResponse:
+        return await self._session.request(**{**options, "timeout": self._timeout})
+
+    async def close(self) -> None:
+        await self._session.close()
+
+
 class HttpClient(AsyncTwilioHttpClient):  # type: ignore[misc]  # twilio has no type information
-    """Twilio's HTTP client with what it lacks: another base URL, a timeout, the Retry-After header."""
+    """Twilio's HTTP client with what it lacks: another base URL, timeouts, the Retry-After header."""
 
     def __init__(self, api_url: str | None, timeout: timedelta) -> None:
-        super().__init__(timeout=timeout.total_seconds())
+        super().__init__(pool_connections=False)
+        self.session = Session(timeout)
         self._api_url = api_url.rstrip("/") if api_url else None
 
     async def request(
@@ -68,8 +86,6 @@ class HttpClient(AsyncTwilioHttpClient):  # type: ignore[misc]  # twilio has no 
     ) -> Response:
         if self._api_url:
             url = self._api_url + urlsplit(url)._replace(scheme="", netloc="").geturl()
-        # Why: the base class keeps its own timeout and then does not use it; aiohttp's five minutes apply.
-        options["timeout"] = options.get("timeout") or self.timeout
         if auth is not None:  # the base class would use a form of it that aiohttp gives up
             options["headers"] = {
                 **(options.get("headers") or {}),
@@ -176,10 +192,10 @@ class TwilioTransport:
         try:
             async with asyncio.timeout(self._timeout.total_seconds()):
                 ref = await self._create(page, public_url)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            return Retry(f"Twilio cannot be reached ({type(error).__name__})", unsent=True)
         except TimeoutError:
             return Retry("Twilio did not answer in time")
-        except aiohttp.ClientConnectorError as error:
-            return Retry(f"Twilio cannot be reached ({type(error).__name__})", unsent=True)
         except (aiohttp.ClientError, OSError) as error:
             return Retry(f"Twilio cannot be reached ({type(error).__name__})")
         except (ValueError, TypeError, AttributeError):

@@ -108,7 +108,7 @@ async def _found(tx: Tx, directory: Directory, handoff_id: int) -> tuple[NamedSc
 
 
 def _keys(handoff: Handoff) -> Sequence[str]:
-    return [key_of(handoff.id, to) for to in handoff.body["texts"]]
+    return [key_of(handoff.id, to) for to in handoff.texts]
 
 
 async def _show_accepted(
@@ -116,13 +116,13 @@ async def _show_accepted(
 ) -> None:
     """On each post, at the time on its reader's clock."""
     bodies = {}
-    for to, text in handoff.body["texts"].items():
+    for to, text in handoff.texts.items():
         reader = None if to == CHANNEL else directory.people.get(int(to))
         zone = named.schedule.timezone if reader is None else reader.timezone
         said = f"✅ Accepted by {by} {wall(now, zone)}."
         bodies[key_of(handoff.id, to)] = {
             "text": f"{text}\n{said}",
-            "mentions": handoff.body["mentions"],
+            "mentions": handoff.body.get("mentions", []),
         }
     await notice.show_anew(tx, ORG, bodies, 1, now)
 

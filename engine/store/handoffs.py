@@ -30,6 +30,11 @@ class Handoff:
     accepted_by: int | None
     accepted_at: datetime | None
 
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """What its posts say, by reader. Of one that an earlier release told it is not known."""
+        return dict(self.body.get("texts", {}))
+
 
 @dataclass(frozen=True, slots=True)
 class OpenIncident:

@@ -52,14 +52,16 @@ async def person_by_slack(tx: Tx, org_id: int, slack_user_id: str) -> int | None
 
 
 async def persons_by_address(tx: Tx, org_id: int, address_hash: str) -> list[int]:
-    """Whose verified, usable method of any kind has this address; a shared phone has several people."""
+    """Whose verified method of any kind has this address; a shared phone has several people. Who is texted
+    no more, by STOP, may still answer what was."""
     methods = contact_methods.c
     rows = await tx.scalars(
         sa.select(methods.person_id)
         .distinct()
         .join(people, people.c.id == methods.person_id)
         .where(methods.org_id == org_id, methods.address_hash == address_hash)
-        .where(methods.verified_at.is_not(None), methods.disabled_reason.is_(None))
+        .where(methods.verified_at.is_not(None))
+        .where(sa.or_(methods.disabled_reason.is_(None), methods.disabled_reason == STOPPED))
         .where(people.c.deactivated_at.is_(None))
         .order_by(methods.person_id)
     )

@@ -22,8 +22,8 @@ def phone(there: Hook, method: Method = Method.SMS, answer_to: str | None = OURS
 async def test_a_text_goes_to_the_number_and_says_where_replies_are_heard() -> None:
     """A reply to the second company reaches nobody, so the text names the number that is heard."""
     async with hook(NUMBER.removeprefix("+")) as there:
-        assert await phone(there).send(page(method=Method.SMS)) == Sent("", "json")
-        assert await phone(there, answer_to=None).send(page(method=Method.SMS)) == Sent("", "json")
+        assert await phone(there).send(page(method=Method.SMS)) == Sent("", "second json")
+        assert await phone(there, answer_to=None).send(page(method=Method.SMS)) == Sent("", "second json")
     with_number, without = (got["message"] for got in there.got)
     assert with_number == "Midwatch #42 FIRING checkout: db-1 is down. Text ACK 42 to +12025550100"
     assert without == "Midwatch #42 FIRING checkout: db-1 is down."
@@ -55,3 +55,22 @@ async def test_what_it_refuses_is_tried_again_and_no_number_is_said() -> None:
     assert await phone(there).send(page(method=Method.SMS, address="ana")) == Rejected(
         "not a telephone number"
     )
+
+
+async def test_a_url_that_apprise_does_not_know_is_a_company_that_is_down() -> None:
+    """Never a page that is dead: the first company goes on trying."""
+    outcome = await SecondPhone(Method.SMS, "nonsense://key@from/{to}").send(page(method=Method.SMS))
+    assert isinstance(outcome, Retry)
+    assert outcome.down
+
+
+async def test_a_number_that_the_company_drops_is_not_counted_as_sent() -> None:
+    """Apprise takes ten digits and more: of a shorter number Vonage would text its own (Faroe Islands)."""
+    vonage = SecondPhone(Method.SMS, "vonage://12345678:abcdefgh12345678@12025550100/{to}")
+    outcome = await vonage.send(page(method=Method.SMS, address="+298212345"))
+    assert outcome == Retry("the second company takes no number like this", unsent=True)
+
+
+def test_another_account_of_the_first_company_is_another_provider() -> None:
+    """Its breaker is its own: the first account may be the one that is suspended."""
+    assert SecondPhone(Method.SMS, "twilio://AC0:token@from/{to}").provider == "second twilio"

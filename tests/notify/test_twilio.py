@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -178,6 +180,22 @@ async def test_a_phone_company_that_is_not_there_is_tried_again() -> None:
     async with phones(api_url=gone) as (_, transport):
         outcome = await transport.send(page())
     assert outcome == Retry("Twilio cannot be reached (ClientConnectorError)", unsent=True)
+
+
+async def test_a_phone_company_that_takes_no_connection_leaves_time_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Packets that are dropped are no answer that is late: surely nothing was sent."""
+    monkeypatch.setattr("engine.notify.twilio.CONNECT", timedelta(milliseconds=100))
+    with contextlib.ExitStack() as stack:
+        deaf = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):  # who comes now waits in a queue that is full
+            caller = stack.enter_context(socket.socket())
+            caller.setblocking(False)
+            caller.connect_ex(deaf.getsockname())
+        async with phones(api_url=f"http://127.0.0.1:{deaf.getsockname()[1]}") as (_, transport):
+            outcome = await transport.send(page())
+    assert outcome == Retry("Twilio cannot be reached (ConnectionTimeoutError)", unsent=True)
 
 
 @pytest.mark.parametrize("method", [Method.SMS, Method.VOICE])

@@ -189,6 +189,24 @@ async def test_a_provider_that_is_down_is_passed_over_at_once(pager: Pager, lost
     pager.expect_silence()
 
 
+async def test_a_provider_that_never_answers_has_not_every_attempt(pager: Pager) -> None:
+    """It may have sent it, so the first attempt stays with it; the next begins with the second provider,
+    though the breaker is closed still."""
+    first = pager.transports[Method.SMS]
+    first.always = Retry("no answer in time: it may have been sent")
+    second = FakeTransport(frozenset({Method.SMS}), "second")
+    pager.transports[Method.EMAIL] = second  # any free place: it is listed after the first
+    await pager.restart()
+    await pager.alert()
+    pager.expect_page("ann", "voice")  # the person's next rule, at the first failure
+    assert second.sent == []
+    await pager.advance(seconds=40)
+    pager.expect_page("ann", "sms")
+    (sms,) = await stored(pager, Method.SMS, 1)
+    assert (sms.attempts, sms.provider) == (2, "second")
+    await pager.ack(by="ann")
+
+
 async def test_when_every_provider_is_down_it_is_tried_again(pager: Pager) -> None:
     """An open breaker with nobody behind it is a failure for now, and the next rule fires."""
     pager.transports[Method.SMS].fail_next(Retry("the credentials are refused", down=True))

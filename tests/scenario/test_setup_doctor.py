@@ -260,6 +260,16 @@ async def test_keypresses_need_a_public_url(store: Database, setup: Setup, healt
     assert f"{healthy}/webhooks/twilio/sms" in str(having)
 
 
+async def test_a_second_company_that_apprise_does_not_know_is_told(store: Database, setup: Setup) -> None:
+    """Nothing is sent to it, and its URL, which holds a key, is in no finding."""
+    urls = {"sms_fallback_url": "vonnage://sesame@from/{to}", "voice_fallback_url": "json://localhost/{to}"}
+    found = await findings(store, **urls)
+    told = {one.about: one for one in found if one.about.endswith("_FALLBACK_URL")}
+    assert told["MIDWATCH_SMS_FALLBACK_URL"].level is Level.PROBLEM
+    assert told["MIDWATCH_VOICE_FALLBACK_URL"].level is Level.OK
+    assert "sesame" not in str(found)
+
+
 async def test_http_mode_needs_a_public_url(store: Database, setup: Setup) -> None:
     """A signing secret without a URL means that buttons do nothing."""
     async with SandboxServer() as sandbox:

@@ -308,6 +308,7 @@ async def test_page_names_a_schedule_too(online: Desk) -> None:
     answer = await online.types("ana", "/page payments-secondary the shop is down")
     assert "No service pages `payments-secondary` first" in answer
     assert "Say what is wrong" in await online.types("ana", "/page payments-primary")
+    assert "Name the service" in await online.types("ana", '/page ""')
 
 
 async def test_status_tells_what_is_wrong(online: Desk) -> None:

@@ -156,12 +156,13 @@ async def test_who_is_on_call_is_told(client: Client) -> None:
     assert answer is not None
     assert answer.startswith("primary: ana until ")
     assert answer.endswith(", then ben")
-    assert await text(client, "who nothing") == "There is no such schedule. There are: none yet."
+    assert await text(client, "who nothing") == "There is no such schedule. Send WHO to see them."
 
 
 async def test_two_machines_that_answer_each_other_come_to_an_end(client: Client, world: World) -> None:
     """What is not understood is answered five times an hour; what is, always (S-17)."""
-    said = [await text(client, "I am driving and will answer later.") for _ in range(8)]
+    words = ["I am driving and will answer later.", "Who is this?"] * 4
+    said = [await text(client, word) for word in words]
     assert [answer is not None for answer in said] == [True] * 5 + [False] * 3
     texted(world, incident(42))
     assert await text(client, "4") == "#42 acknowledged: db-42 is down"
@@ -184,8 +185,44 @@ async def test_stop_turns_texts_off_and_start_on_again(client: Client, world: Wo
         told = list(await tx.scalars(sa.select(deliveries.c.body).where(deliveries.c.kind == "ops")))
     assert told
     assert all("ana replied STOP" in body["text"] for body in told)
+    texted(world, incident(42))
+    assert await text(client, "ack 42") == "#42 acknowledged: db-42 is down"  # what was texted is answered
     assert await text(client, "start") is None
     assert await methods() == before
+
+
+async def test_a_start_that_was_not_stored_is_told(
+    client: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The carrier says that texts come again: they do not yet, and nobody else would say so."""
+
+    async def away(*_: object, **__: object) -> None:
+        raise Unavailable
+
+    monkeypatch.setattr(world.database, "write", away)
+    answer = await text(client, "start")
+    assert answer is not None
+    assert answer.startswith("NOT applied")
+    assert await text(client, "stop") is None
+
+
+async def test_a_shared_phone_whose_owner_is_gone_is_told_the_number(client: Client, world: World) -> None:
+    """What was texted to somebody who left cannot be answered by whoever has the phone too."""
+    view = incident(42)
+    world.pager.add(view)
+    world.pager.sent.append(sms_to(BEN, view))
+    assert await text(client, "4") == "#42 was not texted to this number. Send LIST to see what was."
+    assert await text(client, "ack all") == "No open incident was texted to this number."
+
+
+async def test_a_storm_is_acknowledged_in_one_text(client: Client, world: World) -> None:
+    """A text of 1,600 characters is refused by Twilio: of many numbers the first are named."""
+    texted(world, *(incident(n) for n in range(1, 301)))
+    answer = await text(client, "ack all")
+    assert answer is not None
+    assert answer.startswith("Acknowledged: #1, #2,")
+    assert answer.endswith("and 280 more.")
+    assert len(world.pager.acts) == 300
 
 
 @pytest.mark.parametrize("word", ["help", "what?", "", "resolve all", "42"])

@@ -48,6 +48,8 @@ from bot.web.replies import NUMBERED, Reply, Verb, parse_reply
         ("UNSUBSCRIBE", Reply(Verb.STOP)),
         ("cancel", Reply(Verb.STOP)),
         ("start", Reply(Verb.START)),
+        ("Stop.", Reply(Verb.HELP)),  # no carrier acts on that, so neither do we
+        ("stop it", Reply(Verb.HELP)),
     ],
 )
 def test_a_reply_is_read_as_it_was_meant(text: str, reply: Reply) -> None:
