@@ -54,8 +54,9 @@ async def test_the_least_loaded_is_asked_first(team: Team) -> None:
 async def test_near_the_shift_everybody_is_asked_at_once(team: Team) -> None:
     """A head start is for those who have time."""
     await team.asks(part=Part(team.pager.clock.now() + HOUR, team.pager.clock.now() + 2 * HOUR))
-    team.hears("carol")
-    team.hears("bob")
+    asked = [team.hears(name).text for name in ("carol", "bob")]
+    assert all(text.startswith("🙏 alice asks for cover on primary") for text in asked)
+    team.pager.expect_silence()
 
 
 async def test_the_first_accept_has_it(team: Team) -> None:
@@ -100,11 +101,13 @@ async def test_whoever_was_not_asked_yet_never_is(team: Team) -> None:
     """Taken within the head start of the first: the second hears nothing at all."""
     await team.asks()
     team.hears("carol")
-    await team.accepts("carol")
+    assert (await team.accepts("carol")).changed
     for name in ("alice", "carol"):
         team.hears(name)
     team.channel()
     await team.pager.advance(hours=2)
+    team.pager.expect_silence()
+    assert [who for who, *_ in await team.overrides()] == ["carol"]
 
 
 async def test_cover_in_two_parts(team: Team) -> None:
@@ -229,10 +232,11 @@ async def test_down_over_its_end_it_expires_once(team: Team) -> None:
     """Late is late, and the people who are asked and the asker hear it once."""
     await both_asked(team)
     await team.pager.outage(days=5)
-    team.hears("alice")
-    team.channel()
-    for name in ("bob", "carol"):
-        team.hears(name)
+    assert team.hears("alice").text.startswith("⚠️ ")
+    assert team.channel().startswith("⚠️ ")
+    assert all(team.hears(name).text.startswith("⌛ ") for name in ("bob", "carol"))
+    team.pager.expect_silence()
+    assert await team.status() == "expired"
 
 
 async def test_the_asker_takes_it_back(team: Team) -> None:

@@ -89,6 +89,7 @@ async def test_undo_after_somebody_else_cancelled_it(online: Desk) -> None:
     await online.types("ana", "/override cancel 1")
     await online.clicks("cho", message, UNDO)
     await until(lambda: "cancelled already" in online.whispers("cho", "#general")[-1])
+    assert await online.roster.overrides.listed() == []
 
 
 async def test_in_the_thread_of_a_channel_it_works_too(online: Desk) -> None:
