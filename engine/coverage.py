@@ -161,17 +161,13 @@ def _person(person_id: int, person: Person | None, when: str, *, left: bool) -> 
 def _twice(directory: Directory, named: NamedSchedule, now: datetime) -> Iterator[Finding]:
     """Whoever slept through one level will sleep through the next one too."""
     for policy in sorted(directory.policies.values(), key=lambda policy: policy.name):
-        schedule_on = [_has(level.targets, named.id) for level in policy.levels]
+        schedule_on = [level.pages(named.id) for level in policy.levels]
         if not any(schedule_on):
             continue
         times = [_times(directory, level.targets, now) for level in policy.levels]
         for low, high in combinations(range(len(times)), 2):
             if schedule_on[low] or schedule_on[high]:
                 yield from _both(directory, named, policy, (low, high), times, now)
-
-
-def _has(targets: Sequence[Target], schedule_id: int) -> bool:
-    return any(one.kind is TargetKind.SCHEDULE and one.ref == schedule_id for one in targets)
 
 
 Times = Mapping[int, Sequence[tuple[datetime, datetime]]]  # by person: when a level pages them

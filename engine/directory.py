@@ -35,6 +35,9 @@ class Level:
     targets: tuple[Target, ...]
     timeout: timedelta
 
+    def pages(self, schedule_id: int) -> bool:
+        return any(one.kind is TargetKind.SCHEDULE and one.ref == schedule_id for one in self.targets)
+
 
 class OnExhaustion(StrEnum):
     NOTIFY_ADMINS = "notify_admins"
@@ -141,6 +144,11 @@ class Directory:
     @property
     def admins(self) -> tuple[int, ...]:
         return tuple(p.id for p in self.people.values() if p.admin and p.active)
+
+    def policies_paging(self, schedule_id: int) -> list[Policy]:
+        """Those that page the schedule at some level, by name."""
+        found = [one for one in self.policies.values() if any(each.pages(schedule_id) for each in one.levels)]
+        return sorted(found, key=lambda one: one.name)
 
 
 def keeping(directory: Directory, known: Directory | None) -> Directory:

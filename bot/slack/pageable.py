@@ -10,7 +10,7 @@ from datetime import datetime
 
 from bot.slack import escape
 from bot.slack.names import no_such
-from engine.directory import Directory, NamedSchedule, Person, Service, TargetKind
+from engine.directory import Directory, NamedSchedule, Person, Service
 from engine.errors import BadCommand
 from engine.models import IncidentView, Urgency
 from engine.pager.ladder import Resolver
@@ -58,10 +58,7 @@ def _named(said: Sequence[str], known: Sequence[Named]) -> Named | None:
 def _of_schedule(schedule: NamedSchedule, directory: Directory) -> Service:
     """The service that pages it first: its policy says what happens when nobody there answers."""
     first = {
-        policy.id
-        for policy in directory.policies.values()
-        for target in (policy.levels[0].targets if policy.levels else ())
-        if target.kind is TargetKind.SCHEDULE and target.ref == schedule.id
+        policy.id for policy in directory.policies_paging(schedule.id) if policy.levels[0].pages(schedule.id)
     }
     found = [one for one in directory.services.values() if one.policy_id in first]
     name = escape.code(schedule.name, 60)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from engine.db import Tx
-from engine.directory import Directory, NamedSchedule, TargetKind
+from engine.directory import Directory, NamedSchedule
 from engine.models import ORG, NewDelivery, Rank, TimerKind
 from engine.rota import addressed, notice
 from engine.rota.sheet import Facts, people_in, sheet
@@ -77,13 +77,7 @@ async def _facts(tx: Tx, directory: Directory, named: NamedSchedule, handing: Ha
 
 def _services(directory: Directory, schedule_id: int) -> list[int]:
     """Those whose policy pages this schedule at some level."""
-    policies = {
-        policy.id
-        for policy in directory.policies.values()
-        for level in policy.levels
-        for target in level.targets
-        if target.kind is TargetKind.SCHEDULE and target.ref == schedule_id
-    }
+    policies = {one.id for one in directory.policies_paging(schedule_id)}
     return sorted(one.id for one in directory.services.values() if one.policy_id in policies)
 
 

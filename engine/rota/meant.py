@@ -40,16 +40,6 @@ def listed(schedules: Iterable[NamedSchedule]) -> str:
     return ", ".join(one.name for one in schedules)
 
 
-def is_paged(schedule_id: int, directory: Directory) -> bool:
-    """Does any policy page it, at any level?"""
-    return any(
-        target.kind is TargetKind.SCHEDULE and target.ref == schedule_id
-        for policy in directory.policies.values()
-        for level in policy.levels
-        for target in level.targets
-    )
-
-
 def _paged_by(wanted: str, directory: Directory) -> list[NamedSchedule]:
     used = {one.policy_id for one in directory.services.values() if one.name.casefold() == wanted}
     levels = (

@@ -14,7 +14,7 @@ import structlog
 
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
-from engine.directory import Directory, NamedSchedule, TargetKind
+from engine.directory import Directory, NamedSchedule
 from engine.errors import BadInput, NotFound, Overtaken, Refused
 from engine.models import ORG, Actor
 from engine.rota import addressed, notice
@@ -211,16 +211,10 @@ def check_may_edit(directory: Directory, named: NamedSchedule, actor: Actor) -> 
 
 
 def check_unused(directory: Directory, named: NamedSchedule) -> None:
-    used = sorted(
-        policy.name
-        for policy in directory.policies.values()
-        for level in policy.levels
-        for target in level.targets
-        if target.kind is TargetKind.SCHEDULE and target.ref == named.id
-    )
+    used = [policy.name for policy in directory.policies_paging(named.id)]
     if used:
-        plural = "policies" if len(set(used)) > 1 else "policy"
+        plural = "policies" if len(used) > 1 else "policy"
         raise Refused(
-            f"{named.name} cannot be deleted: the {plural} {', '.join(dict.fromkeys(used))} pages it. "
+            f"{named.name} cannot be deleted: the {plural} {', '.join(used)} pages it. "
             "Take it out of the policy first."
         )

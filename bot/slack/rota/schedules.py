@@ -29,7 +29,6 @@ from bot.slack.uploads import NotTaken, upload
 from engine.clock import Clock
 from engine.directory import Directory, NamedSchedule
 from engine.errors import BadCommand, NotFound
-from engine.rota.meant import is_paged
 from engine.rota.roster import Roster
 from engine.rota.schedules import Schedules, check_unused
 
@@ -131,6 +130,7 @@ class ScheduleCommand:
         now = self._clock.now()
         called = {str(person.id): person.name for person in directory.people.values()}
         words = schedule_text.alternative(named, directory.people, now)
+        paged = bool(directory.policies_paging(named.id))
         try:
             # Why a copy: what the resolver works out about a schedule is kept in it, and this is a thread.
             of = replace(named.schedule)
@@ -139,8 +139,8 @@ class ScheduleCommand:
         except Exception as error:
             why = _why(error)
             log.warning("schedule.not_pictured", code=trouble_of(error).code)
-            return schedule_text.shown(named, directory.people, now, why, paged=is_paged(named.id, directory))
-        return schedule_text.shown(named, directory.people, now, "", paged=is_paged(named.id, directory))
+            return schedule_text.shown(named, directory.people, now, why, paged=paged)
+        return schedule_text.shown(named, directory.people, now, "", paged=paged)
 
     async def _put(self, name: str, picture: bytes, words: str, asker: Asker) -> None:
         """Where it was asked; where the bot may not write, to whoever asked."""
