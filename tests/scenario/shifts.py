@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from bot.app import App
@@ -36,6 +38,15 @@ CHANNEL = 'channel: "#payments"'
 
 
 MONDAY = datetime(2026, 3, 9, 9, 0, tzinfo=UTC)  # alice hands over to bob
+
+
+@asynccontextmanager
+async def with_channel(url: str, clock: FakeClock) -> AsyncIterator[Pager]:
+    """A schedule with a channel, looked at once; at the end nothing is left that was not heard."""
+    made = await begun(url, clock, CHANNEL)
+    yield made
+    await made.close()
+    made.expect_silence()
 
 
 async def begun(url: str, clock: FakeClock, channel: str = "") -> Pager:

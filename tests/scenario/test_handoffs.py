@@ -14,7 +14,6 @@ from engine.schema import deliveries, handoffs
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager
 from tests.scenario.shifts import (
-    CHANNEL,
     MONDAY,
     accept,
     begun,
@@ -22,16 +21,14 @@ from tests.scenario.shifts import (
     rounds,
     taken_over,
     to,
+    with_channel,
 )
 
 
 @pytest.fixture
 async def pager(any_database_url: str, clock: FakeClock) -> AsyncIterator[Pager]:
-    """A schedule with a channel, looked at once."""
-    made = await begun(any_database_url, clock, CHANNEL)
-    yield made
-    await made.close()
-    made.expect_silence()
+    async with with_channel(any_database_url, clock) as made:
+        yield made
 
 
 async def test_a_handoff_says_what_one_must_know(pager: Pager) -> None:

@@ -20,21 +20,18 @@ from tests.scenario.shifts import (
     CONFIG,
     MONDAY,
     accept,
-    begun,
     carol_stands_in,
     rounds,
     taken_over,
     to,
+    with_channel,
 )
 
 
 @pytest.fixture
 async def pager(any_database_url: str, clock: FakeClock) -> AsyncIterator[Pager]:
-    """A schedule with a channel, looked at once."""
-    made = await begun(any_database_url, clock, CHANNEL)
-    yield made
-    await made.close()
-    made.expect_silence()
+    async with with_channel(any_database_url, clock) as made:
+        yield made
 
 
 async def test_a_shift_is_announced_and_handed_over(pager: Pager) -> None:
