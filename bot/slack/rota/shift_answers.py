@@ -45,7 +45,7 @@ def following(found: Sequence[ShiftsOf], count: int) -> Message:
     for one in found:
         now, *later = one.shifts[: count + 1]
         lines.append(f"📟 *{escape.line(one.schedule, 80)}*: {_people(now)} until {escape.day(now.end)}")
-        lines += _shifts(later, None)
+        lines += [f"then {_people(each)} until {escape.day(each.end)}" for each in later]
         if len(later) < count:
             lines.append("No more changes within a year.")
         last = one.shifts[: count + 1][-1].end
@@ -98,9 +98,10 @@ def _when(shift: ShiftOf, end: datetime | None) -> str:
     return f"{escape.day(shift.start)} to {escape.day(shift.end)}"
 
 
-def _shifts(shifts: Iterable[ShiftOf], end: datetime | None) -> Iterator[str]:
+def _shifts(shifts: Iterable[ShiftOf], end: datetime) -> Iterator[str]:
+    """Who first: the times fill a line of a phone."""
     for one in shifts:
-        yield f"{_when(one, end)}: {_people(one)}"
+        yield f"{_people(one)}: {_when(one, end)}"
 
 
 def _people(shift: ShiftOf) -> str:
