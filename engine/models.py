@@ -384,6 +384,7 @@ class Page:
     person: str | None = None
     incident: IncidentView | None = None
     text: str = ""
+    person_id: int | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -24,9 +24,10 @@ class Vault:
     """What is encrypted with one secret key can be read only with the same one."""
 
     def __init__(self, secret_key: str) -> None:
-        # Why two derived keys: a fingerprint must tell nothing about the key that encrypts.
+        # Why derived keys: a fingerprint must tell nothing about the key that encrypts.
         self._fernet = Fernet(base64.urlsafe_b64encode(_derive(secret_key, b"midwatch encryption")))
         self._fingerprint_key = _derive(secret_key, b"midwatch fingerprint")
+        self.link_key = _derive(secret_key, b"midwatch answer links")
 
     def encrypt(self, text: str) -> str:
         return self._fernet.encrypt(text.encode()).decode()

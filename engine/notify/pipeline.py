@@ -309,6 +309,7 @@ def _page(begun: Begun, where: Route) -> Page:
         method=delivery.method,
         address=where.address,
         person=where.person,
+        person_id=delivery.person_id if where.person is not None else None,
         incident=begun.view,
         text=str(body.get("text", "")),
         body=body,
