@@ -26,6 +26,7 @@ from bot.web.parts import Demo, Phones, WebParts
 from bot.web.server import build_web
 from engine.calendar.fetch import fetcher
 from engine.clock import Clock
+from engine.contacts.contacts import Contacts
 from engine.crew import Crew
 from engine.db import Database
 from engine.horizon import Horizon
@@ -74,6 +75,7 @@ class Core(NamedTuple):
     views: Views
     receiver: Receiver
     responder: Responder
+    contacts: Contacts
 
 
 class Later:
@@ -142,6 +144,7 @@ def _core(settings: Settings, clock: Clock, hang_up: Callable[[Calls], None]) ->
         Views(database),
         Receiver(database, clock, roster.directory, nudge),
         Responder(database, clock, roster.directory, nudge, hang_up),
+        Contacts(database, clock, vault, nudge, countries=settings.sms_countries),
     )
 
 

@@ -25,6 +25,7 @@ from bot.sms_poll import SmsPoll
 from bot.web.server import runner
 from engine import metrics
 from engine.clock import Clock, MovableClock
+from engine.contacts.contacts import Contacts
 from engine.db import Database, Writer
 from engine.intake.receive import Receiver
 from engine.notify.pipeline import Pipeline
@@ -66,6 +67,7 @@ class App:
     views: Views
     receiver: Receiver
     responder: Responder
+    contacts: Contacts
     settings: Settings
     transports: Transports
     pipeline: Pipeline

@@ -90,6 +90,7 @@ WebUrl = Annotated[str, AfterValidator(_web)]
 SlackUser = Annotated[str, _matching(r"[UW][A-Z0-9]{2,20}", "must be Slack member IDs like U012AB3CD")]
 Channel = Annotated[str, _matching(r"#\S{1,80}|[CG][A-Z0-9]{6,20}", 'must be a channel like "#ops"')]
 AppriseUrl = Annotated[str, _matching(r"[a-z][a-z0-9+.-]*://\S+", "must be Apprise URLs like ntfy://topic")]
+Country = Annotated[str, _matching(r"\+[1-9]\d{0,3}", "must be calling codes like +49")]
 PhoneUrl = Annotated[
     SecretStr,
     _matching(
@@ -135,6 +136,7 @@ class Settings(BaseModel):
     twilio_api_url: WebUrl = "https://api.twilio.com"
     sms_fallback_url: PhoneUrl | None = None
     voice_fallback_url: PhoneUrl | None = None
+    sms_countries: Annotated[tuple[Country, ...], BeforeValidator(_ids)] = ()  # of numbers that people add
     smtp_url: (
         Annotated[
             SecretStr, _matching(r"smtps?://\S+", "must be like smtps://user:password@mail.example.com")

@@ -69,6 +69,8 @@ class ContactMethod:
     address: str  # in clear, in memory only: never logged
     verified: bool
     disabled_reason: str | None = None
+    verified_by: str = ""  # config, slack, code; import: written down by an importer, verified by nobody
+    in_file: bool = False  # midwatch.yaml names it
 
     @property
     def usable(self) -> bool:
@@ -93,6 +95,7 @@ class Person:
     active: bool
     methods: tuple[ContactMethod, ...] = ()
     rules: Mapping[Urgency, tuple[ContactRule, ...]] = field(default_factory=dict)
+    rules_by: str = ""  # config, person; else nobody gave any, and the usual order is in force
 
 
 @dataclass(frozen=True, slots=True)

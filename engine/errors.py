@@ -8,7 +8,8 @@ MidwatchError
 │   └── BadCommand          what a person typed, with the right form
 ├── NotFound                no such incident, person, service …
 ├── Refused                 understood, and not allowed for this person
-│   └── Overtaken           somebody else changed the same thing meanwhile; nothing was written
+│   ├── Overtaken           somebody else changed the same thing meanwhile; nothing was written
+│   └── TooMany             a limit; later it may be asked for again
 ├── Unavailable             transient: the sender should try again (HTTP 503)
 │   └── Overloaded
 ├── Unsound                 this install would break a promise; it does not start
@@ -61,6 +62,10 @@ class Refused(MidwatchError):
 
 class Overtaken(Refused):
     """Somebody else changed this meanwhile."""
+
+
+class TooMany(Refused):
+    """That was asked for too often; try again later."""
 
 
 class Unavailable(MidwatchError):

@@ -15,6 +15,7 @@ from bot.commands.say import note
 from bot.secret_key import missing_file, to_look_only, with_secret_key
 from bot.settings import Settings, load
 from engine.clock import Clock, SystemClock
+from engine.contacts.contacts import Contacts
 from engine.db import Database
 from engine.errors import MidwatchError
 from engine.migrate import look, upgrade
@@ -36,6 +37,7 @@ class Opened:
     setup: Setup
     views: Views
     responder: Responder
+    contacts: Contacts
 
 
 @asynccontextmanager
@@ -78,6 +80,7 @@ def _engine(settings: Settings, clock: Clock, database: Database) -> Opened:
     assert settings.secret_key is not None  # noqa: S101  # with_secret_key saw to it
     vault = Vault(settings.secret_key.get_secret_value())
     roster = Roster(database, clock, vault, fallback_urls=settings.fallback_urls)
+    nudge = Nudge(database)
     return Opened(
         settings=settings,
         clock=clock,
@@ -85,7 +88,8 @@ def _engine(settings: Settings, clock: Clock, database: Database) -> Opened:
         roster=roster,
         setup=Setup(database, clock, vault, admins=settings.admins),
         views=Views(database),
-        responder=Responder(database, clock, roster.directory, Nudge(database), _let_ring),
+        responder=Responder(database, clock, roster.directory, nudge, _let_ring),
+        contacts=Contacts(database, clock, vault, nudge, countries=settings.sms_countries),
     )
 
 

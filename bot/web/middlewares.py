@@ -17,7 +17,7 @@ from aiohttp.abc import AbstractAccessLogger
 
 from bot.web.keys import masked
 from bot.web.problems import RETRY_AFTER, Problem, unavailable
-from engine.errors import BadInput, NotFound, Refused, Unavailable
+from engine.errors import BadInput, NotFound, Refused, TooMany, Unavailable
 
 log = structlog.get_logger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -57,6 +57,8 @@ def _answer(request: web.Request, error: Exception) -> web.Response:
             return unavailable().response()
         case NotFound():
             return Problem(404, str(error)).response()
+        case TooMany():
+            return Problem(429, str(error)).response()
         case Refused():
             return Problem(403, str(error)).response()
         case BadInput():

@@ -58,6 +58,7 @@ def test_every_setting_is_read_from_its_name() -> None:
         "SMTP_URL": "smtps://user:pw@mail.example.com",
         "MIDWATCH_SMS_FALLBACK_URL": "vonage://key:secret@from/{to}",
         "MIDWATCH_VOICE_FALLBACK_URL": "calls://key:secret@from/{to}",
+        "MIDWATCH_SMS_COUNTRIES": "+49, +1",
     }
     assert env.keys() == FIELDS.keys()
     settings = load(env, NO_FILE)
@@ -69,6 +70,7 @@ def test_every_setting_is_read_from_its_name() -> None:
         "http://127.0.0.1:8081/api/",
         "http://127.0.0.1:8081",
     )
+    assert settings.sms_countries == ("+49", "+1")
     assert load(dict.fromkeys(FIELDS, ""), NO_FILE) == Settings()
 
 
