@@ -18,7 +18,7 @@ from engine.schema.delivery import attempts, cards, deliveries
 from engine.schema.incident import alerts, dedup_keys, incidents
 from engine.schema.install import counters, schema_mark
 from engine.schema.journal import events, inbound, timeline
-from engine.schema.person import contact_methods, contact_rules, people
+from engine.schema.person import LIVE, contact_methods, contact_rules, people, verifications
 from engine.schema.policy import fallbacks, policies, policy_versions
 from engine.schema.rota import (
     ASKING,
@@ -41,6 +41,7 @@ from engine.schema.timer import timers
 __all__ = [
     "ASKING",
     "EPOCH",
+    "LIVE",
     "MICROSECOND",
     "OPEN",
     "REFERRED",
@@ -85,4 +86,5 @@ __all__ = [
     "shown",
     "timeline",
     "timers",
+    "verifications",
 ]
