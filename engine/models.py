@@ -282,6 +282,7 @@ class Delivery:
     body: Mapping[str, Any] = field(default_factory=dict)
     sent_at: datetime | None = None
     ended_at: datetime | None = None
+    carried_by: int | None = None  # the delivery in whose message it was begun last
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +371,15 @@ class IncidentView:
     merged_into: int | None = None  # the number of the incident that goes on in its place
     next_step_at: datetime | None = None
     receipts: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A delivery that goes in the message of another one, and the incident that it is about."""
+
+    id: int
+    attempt: int
+    incident: IncidentView
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from sqlalchemy.types import TypeDecorator
 OPEN: Final = sa.text("status <> 'resolved'")
 UNFINISHED: Final = sa.text("status IN ('queued', 'sending')")
 REFERRED: Final = sa.text("provider_ref <> ''")
+CARRIED: Final = sa.text("carried_by IS NOT NULL")
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)

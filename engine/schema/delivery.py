@@ -9,8 +9,10 @@ import sqlalchemy as sa
 
 from engine.models import DeliveryKind, DeliveryStatus, Method
 from engine.schema.columns import (
+    CARRIED,
     REFERRED,
     UNFINISHED,
+    Key,
     at,
     id_,
     index_where,
@@ -50,6 +52,8 @@ deliveries = sa.Table(
     at("sent_at"),
     at("ended_at"),
     integer("cancelled_epoch", default=None, nullable=True),  # what a re-fire may revive
+    # The delivery in whose message it was begun last. Why no foreign key: the table would be looked through.
+    sa.Column("carried_by", Key, nullable=True),
     sa.UniqueConstraint("org_id", "idem_key"),
     one_of("kind", DeliveryKind, "kind"),
     one_of("method", Method, "method"),
@@ -58,7 +62,9 @@ deliveries = sa.Table(
 sa.Index("ix_deliveries_incident", deliveries.c.org_id, deliveries.c.incident_id)
 index_where(REFERRED, "ix_deliveries_ref", deliveries.c.org_id, deliveries.c.provider_ref)
 index_where(UNFINISHED, "ix_deliveries_unfinished", deliveries.c.org_id, deliveries.c.status, deliveries.c.id)
-sa.Index("ix_deliveries_method", deliveries.c.org_id, deliveries.c.method_id)
+index_where(UNFINISHED, "ix_deliveries_line", deliveries.c.org_id, deliveries.c.method_id)
+sa.Index("ix_deliveries_told", deliveries.c.org_id, deliveries.c.method_id, deliveries.c.sent_at)
+index_where(CARRIED, "ix_deliveries_carried", deliveries.c.org_id, deliveries.c.carried_by)
 
 attempts = sa.Table(
     "attempts",

@@ -52,6 +52,7 @@ def _delivery(row: RowMapping) -> Delivery:
         body=row["body"],
         sent_at=row["sent_at"],
         ended_at=row["ended_at"],
+        carried_by=row["carried_by"],
     )
 
 
