@@ -39,7 +39,7 @@ PATTERNS: Final = tuple(
         r"(?P<kept>\bauthorization[\"']?\s*[:=]\s*[\"']?)[^\"'\r\n,}]+",
         r"(?P<kept>[?&](?:key|token|api_key|routing_key|integration_key|secret|code)=)[^&\s#\"']+",
         r"(?P<kept>/webhooks/(?!twilio/)[a-z_-]+/)[^/?\s\"']+",
-        r"(?P<kept>/(?:calendar|response|commands|actions)/)[^?\s\"']+",
+        r"(?P<kept>/(?:calendar|answer|response|commands|actions)/)[^?\s\"']+",
         r"(?<![\w.:-])(?:\+|%2B)[1-9]\d{6,14}(?!\d)",
     )
 )

@@ -26,7 +26,7 @@ KEPT: Final = timedelta(seconds=10)  # how long a revoked integration key may go
 ASKED_AT_ONCE: Final = 2  # however many unknown keys come: pages are read by the same few connections
 IN_QUERY: Final = re.compile(r"(?<=[?&]key=)[^&]+")
 IN_PATH: Final = re.compile(r"(?<=^/webhooks/)(?!twilio/)([^/?]+)/[^?]+")
-OF_CALENDAR: Final = re.compile(r"(?<=^/calendar/)[^?]+")
+IN_LINK: Final = re.compile(r"^(/calendar/|/answer/)[^?]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,4 +126,4 @@ def _password(encoded: str) -> str:
 
 def masked(path: str) -> str:
     """A path for the log: keys in it become dots."""
-    return OF_CALENDAR.sub("•••", IN_PATH.sub(r"\1/•••", IN_QUERY.sub("•••", path)))
+    return IN_LINK.sub(r"\1•••", IN_PATH.sub(r"\1/•••", IN_QUERY.sub("•••", path)))

@@ -11,6 +11,7 @@ from typing import Final
 from aiohttp import web
 
 from bot.web import bodies
+from bot.web.answer import AnswerPage
 from bot.web.api import Api
 from bot.web.calendar import Calendar
 from bot.web.demo import DemoClock
@@ -20,6 +21,7 @@ from bot.web.keys import Keys
 from bot.web.middlewares import AccessLog, guard
 from bot.web.parts import WebParts
 from bot.web.phone import Phone
+from engine.links import Links
 
 IDLE_SECONDS: Final = 10  # also for the head of a request: aiohttp counts from the end of the last one
 GRACE_SECONDS: Final = 10  # a request that is being committed is finished
@@ -28,6 +30,7 @@ ABOUT: Final = """Midwatch: an on-call pager that lives in Slack.
 
 Alerts   POST /webhooks/alertmanager, /webhooks/generic, /v1/events, /v2/enqueue (PagerDuty's form)
 API      /v1/incidents, /v1/schedules/oncall; all of it in /v1/openapi.json
+Answers  /answer/TOKEN, by links in mails and push messages
 Shifts   /calendar/TOKEN.ics, by links that `/oncall me calendar` makes
 Health   /healthz, /readyz, /metrics
 """
@@ -38,6 +41,8 @@ def build_web(parts: WebParts) -> web.Application:
     Ingest(Keys(parts.database), parts.receiver).mount(app)
     Api(parts).mount(app)
     Health(parts).mount(app)
+    if parts.public_url is not None:
+        AnswerPage(parts, Links(parts.vault.link_key, parts.public_url)).mount(app)
     if parts.calendars is not None:
         Calendar(parts.calendars).mount(app)
     if parts.phones is not None:

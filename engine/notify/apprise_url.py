@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from apprise import Apprise, AppriseAsset, AppriseResultStatus, NotifyFormat
+from apprise import Apprise, AppriseAsset, AppriseResultStatus, NotifyFormat, NotifyType
 
-from engine.models import Method, Outcome, Page, Rejected, Retry, Sent
+from engine.models import DeliveryKind, Method, Outcome, Page, Rejected, Retry, Sent, Urgency
 from engine.notify import render
+from engine.notify.render import ASKS_FOR_AN_ANSWER, LinkOf, no_link
 
 TIMEOUT: Final = timedelta(seconds=10)
 CONNECT_SECONDS: Final = 3
@@ -28,18 +30,38 @@ class AppriseTransport:
     methods: Final = frozenset({Method.URL, Method.PUSH})
     provider: Final = "apprise"
 
-    def __init__(self, *, timeout: timedelta = TIMEOUT) -> None:
+    def __init__(self, *, link_of: LinkOf = no_link, timeout: timedelta = TIMEOUT) -> None:
+        self._link_of = link_of
         self._timeout = timeout
 
     async def send(self, page: Page) -> Outcome:
         urls = page.address.split() or [""]
-        return await hand_over(urls, render.subject(page), render.text(page), self.provider, self._timeout)
+        short = page.method is Method.PUSH
+        body = render.push(page, self._link_of(page)) if short else render.text(page)
+        words = Words(render.subject(page), body, loud=_loud(page))
+        return await hand_over(urls, words, self.provider, self._timeout)
 
     async def close(self) -> None:
         """Nothing stays open between pages."""
 
 
-async def hand_over(urls: Sequence[str], title: str, body: str, provider: str, timeout: timedelta) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class Words:
+    """`loud`: it is about something that somebody must answer now."""
+
+    title: str
+    body: str
+    loud: bool = True
+
+
+def _loud(page: Page) -> bool:
+    if page.kind is DeliveryKind.OPS:
+        return True
+    high = page.incident is None or page.incident.urgency is Urgency.HIGH
+    return high and page.kind in ASKS_FOR_AN_ANSWER
+
+
+async def hand_over(urls: Sequence[str], words: Words, provider: str, timeout: timedelta) -> Outcome:
     """Give these words to each URL once."""
     _hush()
     # Templates stay off: braces in an alert are text.
@@ -47,16 +69,20 @@ async def hand_over(urls: Sequence[str], title: str, body: str, provider: str, t
     service = Apprise(asset=asset)
     # In a thread: the first time, apprise loads all its services, and that takes seconds.
     for url in urls:
-        if not await asyncio.to_thread(service.add, with_timeouts(url)):
+        if not await asyncio.to_thread(_load, service, url, words):
             return Rejected("not a URL that apprise knows")
     try:
         async with asyncio.timeout(timeout.total_seconds()):
-            status = await _notify(service, title, body)
+            status = await _notify(service, words)
     except TimeoutError:
         return Retry(f"{scheme(urls[0])} did not answer in time")
     if status is AppriseResultStatus.SUCCESS:
         return Sent("", provider)
     return Retry(f"{scheme(urls[0])} did not take it ({status.name.lower()})")
+
+
+def _load(service: Apprise, url: str, words: Words) -> bool:
+    return bool(service.add(with_timeouts(with_priority(url) if words.loud else url)))
 
 
 def is_known(url: str) -> bool:
@@ -87,8 +113,21 @@ def with_timeouts(url: str) -> str:
     return url
 
 
-async def _notify(service: Apprise, title: str, body: str) -> AppriseResultStatus:
-    result = await service.async_notify(title=title, body=body, body_format=NotifyFormat.TEXT)
+def with_priority(url: str) -> str:
+    """The URL with a high priority, where the service has priorities and the URL names none: a telephone
+    that is silent for the rest shows it all the same."""
+    if "priority=" in url.partition("?")[2]:
+        return url
+    loaded = Apprise.instantiate(url, suppress_exceptions=True)
+    known = loaded is not None and "priority" in loaded.template_args
+    return f"{url}{'&' if '?' in url else '?'}priority=high" if known else url
+
+
+async def _notify(service: Apprise, words: Words) -> AppriseResultStatus:
+    kind = NotifyType.FAILURE if words.loud else NotifyType.INFO
+    result = await service.async_notify(
+        title=words.title, body=words.body, notify_type=kind, body_format=NotifyFormat.TEXT
+    )
     with result:
         return result.status
 

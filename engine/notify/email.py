@@ -20,12 +20,14 @@ import aiosmtplib
 
 from engine.clock import Clock
 from engine.errors import BadConfig
-from engine.models import Method, Outcome, Page, Rejected, Retry, Sent
+from engine.models import DeliveryKind, Method, Outcome, Page, Rejected, Retry, Sent
 from engine.notify import render
+from engine.notify.render import LinkOf, no_link
 
 TIMEOUT: Final = timedelta(seconds=10)
 # What mail carries without extensions; the email package takes more, and fails in many ways on the rest.
 ADDRESS: Final = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*", re.ASCII)
+NEWS: Final = frozenset({DeliveryKind.STATUS, DeliveryKind.NOTICE})
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -66,9 +68,12 @@ class EmailTransport:
     methods: Final = frozenset({Method.EMAIL})
     provider: Final = "smtp"
 
-    def __init__(self, clock: Clock, smtp_url: str, *, timeout: timedelta = TIMEOUT) -> None:
+    def __init__(
+        self, clock: Clock, smtp_url: str, *, link_of: LinkOf = no_link, timeout: timedelta = TIMEOUT
+    ) -> None:
         self._clock = clock
         self._server = parse(smtp_url)
+        self._link_of = link_of
         self._timeout = timeout.total_seconds()
 
     async def send(self, page: Page) -> Outcome:
@@ -88,7 +93,7 @@ class EmailTransport:
         """Nothing stays open between mails."""
 
     def _compose(self, page: Page) -> EmailMessage:
-        mail = render.mail(page)
+        mail = render.mail(page, self._link_of(page))
         domain = self._server.sender.rpartition("@")[2]
         message = EmailMessage()
         message["From"] = f"Midwatch <{self._server.sender}>"
@@ -103,9 +108,18 @@ class EmailTransport:
             message["References"] = thread
         message["Auto-Submitted"] = "auto-generated"
         message["X-Auto-Response-Suppress"] = "All"
+        self._name_list(message, page, domain)
         message.set_content(mail.text)
         message.add_alternative(mail.html, subtype="html")
         return message
+
+    def _name_list(self, message: EmailMessage, page: Page, domain: str) -> None:
+        """What can be sorted by, and left: news of an incident. A page is no list, and nobody leaves one
+        by a button that a mail program shows; a code was asked for."""
+        if page.kind not in NEWS:
+            return
+        message["List-Id"] = f"Midwatch <midwatch.{domain}>"
+        message["List-Unsubscribe"] = f"<mailto:{self._server.sender}?subject=unsubscribe>"
 
     async def _hand_over(self, message: EmailMessage) -> None:
         server = self._server

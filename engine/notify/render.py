@@ -1,4 +1,4 @@
-"""What a page says in an SMS, in a mail and in any other message of plain text.
+"""What a page says in an SMS, in a mail, in a push message and in any other of plain text.
 
 Pure: one page in, text out. Never Slack (its cards are drawn where Slack is) and never speech.
 Everything of an alert is foreign text: cleaned, and escaped or defanged for its medium.
@@ -6,11 +6,13 @@ Everything of an alert is foreign text: cleaned, and escaped or defanged for its
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
-from typing import Final
+from typing import Final, TypeAlias
 
+from engine.links import Links
 from engine.models import Alert, AlertStatus, DeliveryKind, IncidentStatus, IncidentView, Link, Page
 from engine.notify import gsm7
 from engine.notify.plain import defang, one_line, shorten, web_address
@@ -20,6 +22,7 @@ SERVICE_LENGTH: Final = 40
 SUBJECT_LENGTH: Final = 150
 LINE_LENGTH: Final = 500
 TEXT_LINES: Final = 30
+PUSH_LENGTH: Final = 300  # what a locked screen shows, and somewhat more
 
 STATE: Final = {
     IncidentStatus.TRIGGERED: "FIRING",
@@ -29,6 +32,11 @@ STATE: Final = {
 }
 ASKS_FOR_AN_ANSWER: Final = frozenset({DeliveryKind.PAGE, DeliveryKind.RESPONDER})
 REPLY: Final = "Reply 4 to ack, 6 to resolve"
+NOT_READ: Final = "Nobody reads replies to this mail."
+BUTTON: Final = "display:inline-block;padding:12px 20px;background:#1a56a8;color:#fff;text-decoration:none"
+
+
+LinkOf: TypeAlias = Callable[[Page], str | None]  # where this page is answered by a click on a web page
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,17 @@ class Mail:
     subject: str
     text: str
     html: str
+
+
+def no_link(_page: Page) -> None:
+    """Where nobody's browser reaches us, pages carry no link."""
+
+
+def answer_link(page: Page, links: Links, now: datetime) -> str | None:
+    """Only for a page that one person gets: whoever clicks must have a name."""
+    if page.person_id is None or page.incident is None or page.kind not in ASKS_FOR_AN_ANSWER:
+        return None
+    return links.url(page.id, page.incident.id, page.person_id, now)
 
 
 def sms(page: Page, *, answer_to: str | None = None, replies: bool = True) -> str:
@@ -75,45 +94,63 @@ def subject(page: Page) -> str:
     return shorten(f"[{NAME} #{view.number}] {_service(view)}: {_title(view)}", SUBJECT_LENGTH)
 
 
-def text(page: Page) -> str:
-    """Plain text of any length: the body of a mail, and what a fallback URL is given."""
-    return "\n".join(_lines(page))
+def text(page: Page, link: str | None = None) -> str:
+    """Plain text of any length: what a fallback URL is given. `link` is where this page is answered."""
+    return "\n".join(_lines(page, link))
 
 
-def mail(page: Page) -> Mail:
-    return Mail(subject(page), text(page), _html(page))
+def push(page: Page, link: str | None = None) -> str:
+    """A few words below the subject, which has the title, and the link whole."""
+    view = page.incident
+    if view is None:
+        return text(page)
+    state = f"{STATE[view.status]}{_others(view)}" if page.kind in ASKS_FOR_AN_ANSWER else ""
+    said = shorten(": ".join(filter(None, (state, _told(page)))) or _title(view), PUSH_LENGTH)
+    return f"{said}\n{link}" if link else said
 
 
-def _lines(page: Page) -> list[str]:
+def mail(page: Page, link: str | None = None) -> Mail:
+    return Mail(subject(page), f"{text(page, link)}\n\n{NOT_READ}", _html(page, link))
+
+
+def _lines(page: Page, link: str | None) -> list[str]:
     view = page.incident
     lines = _paragraph(page)
     if view is None:
         return lines
     lines += [""] if lines else []
-    lines += [f"#{view.number} {STATE[view.status]}: {_title(view)}", *_facts(view), ""]
+    lines += [headline(view), *facts(view), ""]
     for alert in view.alerts:
-        lines.append(f"- {_alert(alert)}")
+        lines.append(f"- {alert_line(alert)}")
         lines += [f"  {one_line(link.text)}: {one_line(link.url)}" for link in alert.links]
     if page.kind in ASKS_FOR_AN_ANSWER:
-        lines += ["", _how_to_answer(view)]
+        lines += ["", *_how_to_answer(view, link)]
     return lines
 
 
-def _html(page: Page) -> str:
+def _html(page: Page, link: str | None) -> str:
     view = page.incident
     parts = [f"<p>{'<br>'.join(map(escape, paragraph))}</p>" for paragraph in [_paragraph(page)] if paragraph]
     if view is not None:
-        parts.append(f"<h2>#{view.number} {STATE[view.status]}: {escape(_title(view))}</h2>")
-        parts.append(f"<p>{'<br>'.join(map(escape, _facts(view)))}</p>")
-        parts.append(f"<ul>{''.join(map(_html_alert, view.alerts))}</ul>")
+        parts.append(f"<h2>{escape(headline(view))}</h2>")
         if page.kind in ASKS_FOR_AN_ANSWER:
-            parts.append(f"<p>{escape(_how_to_answer(view))}</p>")
+            parts.append(f"<p>{_html_answer(view, link)}</p>")
+        parts.append(f"<p>{'<br>'.join(map(escape, facts(view)))}</p>")
+        parts.append(f"<ul>{''.join(map(_html_alert, view.alerts))}</ul>")
+    parts.append(f"<p><small>{NOT_READ}</small></p>")
     return f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{"".join(parts)}</body></html>'
+
+
+def _html_answer(view: IncidentView, link: str | None) -> str:
+    if link is None:
+        return "<br>".join(map(escape, _how_to_answer(view, None)))
+    # Why no more than a link: what a mail program fetches by itself must answer nothing.
+    return f'<a href="{escape(link)}" style="{BUTTON}">Acknowledge, resolve or escalate</a>'
 
 
 def _html_alert(alert: Alert) -> str:
     links = "".join(f"<br>{_html_link(link)}" for link in alert.links)
-    return f"<li>{escape(_alert(alert))}{links}</li>"
+    return f"<li>{escape(alert_line(alert))}{links}</li>"
 
 
 def _html_link(link: Link) -> str:
@@ -146,27 +183,33 @@ def _others(view: IncidentView) -> str:
     return "" if others < 1 else f" (+{others} alert{'s' if others > 1 else ''})"
 
 
-def _facts(view: IncidentView) -> list[str]:
-    facts = [f"Service: {_service(view)}", f"Since: {_when(view.opened_at)}"]
+def headline(view: IncidentView) -> str:
+    return f"#{view.number} {STATE[view.status]}: {_title(view)}"
+
+
+def facts(view: IncidentView) -> list[str]:
+    """What is known of it, a line each; foreign text, cleaned and not escaped."""
+    found = [f"Service: {_service(view)}", f"Since: {_when(view.opened_at)}"]
     if view.severity or view.raw_severity:
-        facts.append(f"Severity: {view.severity or one_line(view.raw_severity)}")
+        found.append(f"Severity: {view.severity or one_line(view.raw_severity)}")
     if view.acknowledged_by and view.status is IncidentStatus.ACKNOWLEDGED:
-        facts.append(f"Acknowledged by: {one_line(view.acknowledged_by)}")
+        found.append(f"Acknowledged by: {one_line(view.acknowledged_by)}")
     if view.resolved_by and view.status is IncidentStatus.RESOLVED:
-        facts.append(f"Resolved by: {one_line(view.resolved_by)}")
+        found.append(f"Resolved by: {one_line(view.resolved_by)}")
     if view.alert_count > len(view.alerts):
-        facts.append(f"Alerts: {view.alert_count}, the newest {len(view.alerts)} are below")
-    return facts
+        found.append(f"Alerts: {view.alert_count}, the newest {len(view.alerts)} are below")
+    return found
 
 
-def _alert(alert: Alert) -> str:
+def alert_line(alert: Alert) -> str:
     state = "firing" if alert.status is AlertStatus.FIRING else "resolved"
     summary = shorten(one_line(alert.summary), LINE_LENGTH)
     return f"{summary} ({state}, seen {alert.event_count} times since {_when(alert.first_seen_at)})"
 
 
-def _how_to_answer(view: IncidentView) -> str:
-    return f"To acknowledge: /oncall ack {view.number} in Slack, or press Ack on its card."
+def _how_to_answer(view: IncidentView, link: str | None) -> list[str]:
+    by_link = [f"Acknowledge, resolve or escalate: {link}"] if link else []
+    return [*by_link, f"To acknowledge: /oncall ack {view.number} in Slack, or press Ack on its card."]
 
 
 def _when(at: datetime) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 
 from engine.models import Method, Outcome, Page, Rejected, Retry
 from engine.notify import render, speech
-from engine.notify.apprise_url import TIMEOUT, hand_over, is_known, keeps, scheme
+from engine.notify.apprise_url import TIMEOUT, Words, hand_over, is_known, keeps, scheme
 
 TO: Final = "{to}"  # where a number goes in the URL, without the plus
 NUMBER: Final = re.compile(r"\+[1-9]\d{6,14}")
@@ -41,7 +41,7 @@ class SecondPhone:
             return Retry("the second company's URL is none that apprise knows", down=True)
         if not await asyncio.to_thread(keeps, url, number):
             return Retry("the second company takes no number like this", unsent=True)
-        return await hand_over([url], "", self._words(page), self.provider, self._timeout)
+        return await hand_over([url], Words("", self._words(page)), self.provider, self._timeout)
 
     async def close(self) -> None:
         """Nothing stays open between pages."""

@@ -48,6 +48,7 @@ from engine.store.journal import TimelineRow
 log = structlog.get_logger(__name__)
 
 RESTARTS: Final = 3
+CHANGED_SINCE: Final = "not done: it has changed since you looked. This is how it is now"
 SECOND: Final = "also_acknowledged"  # the timeline entry of whoever was not the first
 
 Calls = tuple[tuple[str, str, int | None], ...]  # provider, reference, person
@@ -64,7 +65,8 @@ class Answer:
 
 
 class Responder:
-    """Every answer of a person, from whichever side it comes."""
+    """Every answer of a person, from whichever side it comes. `seen` is the epoch that the person saw: what
+    would do something else the second time is not done when the incident has gone on since."""
 
     def __init__(
         self,
@@ -89,20 +91,20 @@ class Responder:
     async def acknowledge(self, incident_id: int, actor: Actor) -> Answer:
         return await self._respond(incident_id, "acknowledged", actor, Acknowledge(actor))
 
-    async def unacknowledge(self, incident_id: int, actor: Actor) -> Answer:
-        return await self._respond(incident_id, "unacknowledged", actor, Unacknowledge(actor))
+    async def unacknowledge(self, incident_id: int, actor: Actor, *, seen: int | None = None) -> Answer:
+        return await self._respond(incident_id, "unacknowledged", actor, Unacknowledge(actor), seen)
 
     async def resolve(self, incident_id: int, actor: Actor) -> Answer:
         return await self._respond(incident_id, "resolved", actor, Resolve(actor))
 
-    async def reopen(self, incident_id: int, actor: Actor) -> Answer:
-        return await self._respond(incident_id, "reopened", actor, Reopen(actor))
+    async def reopen(self, incident_id: int, actor: Actor, *, seen: int | None = None) -> Answer:
+        return await self._respond(incident_id, "reopened", actor, Reopen(actor), seen)
 
     async def snooze(self, incident_id: int, actor: Actor, until: datetime) -> Answer:
         return await self._respond(incident_id, "snoozed", actor, Snooze(actor, until))
 
-    async def escalate(self, incident_id: int, actor: Actor) -> Answer:
-        return await self._respond(incident_id, "escalated", actor, EscalateNow(actor))
+    async def escalate(self, incident_id: int, actor: Actor, *, seen: int | None = None) -> Answer:
+        return await self._respond(incident_id, "escalated", actor, EscalateNow(actor), seen)
 
     async def reassign(self, incident_id: int, actor: Actor, target: Target) -> Answer:
         return await self._respond(incident_id, "assigned", actor, Reassign(actor, target))
@@ -144,10 +146,18 @@ class Responder:
         self._nudge()
         return await self._answer(incident_id, changed=True, reason="noted")
 
-    async def _respond(self, incident_id: int, kind: str, actor: Actor, command: Command) -> Answer:
+    async def _respond(
+        self, incident_id: int, kind: str, actor: Actor, command: Command, seen: int | None = None
+    ) -> Answer:
         known = await self._directory_now()
         unit = partial(
-            self._unit, incident_id=incident_id, kind=kind, actor=actor, command=command, known=known
+            self._unit,
+            incident_id=incident_id,
+            kind=kind,
+            actor=actor,
+            command=command,
+            known=known,
+            seen=seen,
         )
         return await self._carry_out(incident_id, kind, actor, unit)
 
@@ -171,11 +181,20 @@ class Responder:
         raise Unavailable
 
     async def _unit(
-        self, tx: Tx, incident_id: int, kind: str, actor: Actor, command: Command, known: Directory
+        self,
+        tx: Tx,
+        incident_id: int,
+        kind: str,
+        actor: Actor,
+        command: Command,
+        known: Directory,
+        seen: int | None,
     ) -> tuple[bool, str, Applied]:
         now = self._clock.now()
         keys = await self._lock_keys(tx, incident_id) if isinstance(command, Resolve) else set()
         incident = await _locked(tx, incident_id)
+        if seen is not None and seen != incident.fate.epoch:
+            return False, CHANGED_SINCE, Applied()
         command = await self._complete(tx, incident, command, keys)
         policy = await policy_of(tx, known, incident)
         resolver = Resolver(known, incident.fate.urgency, now)

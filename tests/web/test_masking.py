@@ -23,6 +23,9 @@ KEY = "mw_9f8e7d6c"
         f"/calendar/{KEY}.ics?x=1",
         f"/calendar/{KEY}",
         f"/calendar/x/{KEY}.ics",
+        f"/answer/{KEY}",
+        f"/answer/{KEY}?x=1",
+        f"/answer/x/{KEY}",
     ],
 )
 def test_a_key_in_an_address_becomes_dots(path: str) -> None:
