@@ -80,10 +80,11 @@ class Fault:
 
     kind: Kind = Kind.NOTHING
     nth: int = 0
+    also: timedelta = timedelta()  # what else may cost time in that run
 
     @property
     def costs(self) -> timedelta:
-        return COSTS.get(self.kind, COST)
+        return COSTS.get(self.kind, COST) + self.also
 
     def __str__(self) -> str:
         return f"{self.kind} {self.nth}"

@@ -56,6 +56,7 @@ class Outside:
     accepted: int = 0  # posts that were answered with 2xx
     posted: int = 0
     kills: int = 0
+    problems: int | None = 1  # how many incidents there are to be; None: any number
     excused: Counter[int] = field(default_factory=Counter)  # deliveries that may be sent once more
     findings: list[str] = field(default_factory=list)  # of the audit, on the way
     counted: dict[str, float] | None = None  # None: the counters died with their process

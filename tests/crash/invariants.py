@@ -11,7 +11,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Final
 
-from engine.models import IncidentStatus
+from engine.models import IncidentStatus, Via
 from engine.schedule import people_at, shifts
 from engine.schema import EPOCH, MICROSECOND
 from tests.crash.faults import LEASE, Kind
@@ -61,8 +61,9 @@ def one_open(h: History) -> Broken:
     incidents = Counter((r.service_id, r.group_key) for r in h["incidents"] if r.status != "resolved")
     alerts = Counter((r.service_id, r.dedup_key) for r in h["alerts"] if r.status != "resolved")
     yield from (f"{count} are open for {key}" for key, count in (incidents + alerts).items() if count > 1)
-    if len(h["incidents"]) > 1:
-        yield f"one problem made {len(h['incidents'])} incidents"
+    problems, made = h.outside.problems, len(h["incidents"])
+    if problems is not None and made > problems:
+        yield f"{problems} problem made {made} incidents"
     closed = {row.id for row in h["incidents"] if row.status == "resolved"}
     yield from (
         f"alert {row.id} fires on a resolved incident"
@@ -187,7 +188,7 @@ def epoch_rules(h: History) -> Broken:
             yield f"the epochs of {incident.id} go back: {epochs}"
         changes = [row for row in h["timeline"] if row.incident_id == incident.id and row.after]
         for before, row in pairwise(changes):
-            if row.kind in BY_TIMER and not _armed(h, row, before.epoch):
+            if row.via == Via.TIMER and row.kind in BY_TIMER and not _armed(h, row, before.epoch):
                 yield f"{row.kind} at {row.at} by a timer that was not armed for epoch {before.epoch}"
 
 
