@@ -4,6 +4,7 @@ Never holds a query. Every table has its organisation first in each unique index
 """
 
 from engine.schema.columns import (
+    DEAD_LETTER,
     EPOCH,
     MICROSECOND,
     OPEN,
@@ -40,6 +41,7 @@ from engine.schema.timer import timers
 
 __all__ = [
     "ASKING",
+    "DEAD_LETTER",
     "EPOCH",
     "LIVE",
     "MICROSECOND",

@@ -20,6 +20,7 @@ OPEN: Final = sa.text("status <> 'resolved'")
 UNFINISHED: Final = sa.text("status IN ('queued', 'sending')")
 REFERRED: Final = sa.text("provider_ref <> ''")
 CARRIED: Final = sa.text("carried_by IS NOT NULL")
+DEAD_LETTER: Final = sa.text("status = 'dead' AND put_aside_at IS NULL")
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)

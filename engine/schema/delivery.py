@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from engine.models import DeliveryKind, DeliveryStatus, Method
 from engine.schema.columns import (
     CARRIED,
+    DEAD_LETTER,
     REFERRED,
     UNFINISHED,
     Key,
@@ -54,6 +55,8 @@ deliveries = sa.Table(
     integer("cancelled_epoch", default=None, nullable=True),  # what a re-fire may revive
     # The delivery in whose message it was begun last. Why no foreign key: the table would be looked through.
     sa.Column("carried_by", Key, nullable=True),
+    at("put_aside_at"),  # a dead letter that an admin wants to see no more
+    text("handled_by", nullable=True),  # who retried it or put it aside last, and by which way
     sa.UniqueConstraint("org_id", "idem_key"),
     one_of("kind", DeliveryKind, "kind"),
     one_of("method", Method, "method"),
@@ -65,6 +68,7 @@ index_where(UNFINISHED, "ix_deliveries_unfinished", deliveries.c.org_id, deliver
 index_where(UNFINISHED, "ix_deliveries_line", deliveries.c.org_id, deliveries.c.method_id)
 sa.Index("ix_deliveries_told", deliveries.c.org_id, deliveries.c.method_id, deliveries.c.sent_at)
 index_where(CARRIED, "ix_deliveries_carried", deliveries.c.org_id, deliveries.c.carried_by)
+index_where(DEAD_LETTER, "ix_deliveries_dead", deliveries.c.org_id, deliveries.c.id)
 
 attempts = sa.Table(
     "attempts",
