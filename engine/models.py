@@ -396,6 +396,13 @@ class Page:
     text: str = ""
     person_id: int | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
+    carried: tuple[Carried, ...] = ()
+
+    @property
+    def incidents(self) -> tuple[IncidentView, ...]:
+        """All that it is about, each once."""
+        told = (self.incident, *(one.incident for one in self.carried))
+        return tuple({view.id: view for view in told if view is not None}.values())
 
 
 @dataclass(frozen=True, slots=True)
