@@ -14,10 +14,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from aiohttp.web import Application
+from pydantic import SecretStr
 
 from bot.inbox import Inbox
 from bot.life import App, Role
 from bot.outcry import Outcry
+from bot.reach import called_back_at
 from bot.release import release
 from bot.settings import Settings
 from bot.slack.face import Slack
@@ -31,10 +33,12 @@ from engine.crew import Crew
 from engine.db import Database
 from engine.horizon import Horizon
 from engine.intake.receive import Receiver
+from engine.links import Links
 from engine.models import LaneName, Method, Timer, TimerKind
 from engine.notify.apprise_url import AppriseTransport
 from engine.notify.email import EmailTransport
 from engine.notify.pipeline import Pipeline
+from engine.notify.render import LinkOf, answer_link, no_link
 from engine.notify.second_phone import SecondPhone
 from engine.notify.status import ProviderStatus
 from engine.notify.transport import Transport, Transports
@@ -102,7 +106,7 @@ def build(
     later = Later()
     core = _core(settings, clock, later.hang_up)
     slack = _slack(settings, core, later.silent)
-    made = _transports(settings, clock, slack) if transports is None else transports
+    made = _transports(settings, core, slack) if transports is None else transports
     used = Transports(made)
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     pipeline = later.pipeline = _pipeline(settings, core, used, owner)
@@ -119,7 +123,7 @@ def build(
         watch=watch,
         sweeps=_sweeps(settings, core, worker, watch),
         slack=slack,
-        sms_poll=None if settings.public_url else _sms_poll(core, made),
+        sms_poll=None if called_back_at(settings) else _sms_poll(core, made),
         outcry=outcry,
         web=Application(),
         only=only,
@@ -165,7 +169,8 @@ def _slack(settings: Settings, core: Core, silent: Callable[[], timedelta | None
     )
 
 
-def _transports(settings: Settings, clock: Clock, slack: Slack | None) -> list[Transport]:
+def _transports(settings: Settings, core: Core, slack: Slack | None) -> list[Transport]:
+    clock, link_of = core.clock, _link_of(settings, core)
     made: list[Transport] = [] if slack is None else [slack.transport]
     if settings.twilio_account_sid and settings.twilio_auth_token and settings.twilio_from:
         made.append(
@@ -175,7 +180,7 @@ def _transports(settings: Settings, clock: Clock, slack: Slack | None) -> list[T
                 auth_token=settings.twilio_auth_token.get_secret_value(),
                 from_number=settings.twilio_from,
                 api_url=settings.twilio_api_url,
-                public_url=settings.public_url,
+                public_url=called_back_at(settings),
             )
         )
     # After Twilio: they are asked when it is down.
@@ -186,9 +191,17 @@ def _transports(settings: Settings, clock: Clock, slack: Slack | None) -> list[T
         if url is not None:
             made.append(SecondPhone(method, url.get_secret_value(), answer_to=settings.twilio_from))
     if settings.smtp_url is not None:
-        made.append(EmailTransport(clock, settings.smtp_url.get_secret_value()))
-    made.append(AppriseTransport())
+        made.append(EmailTransport(clock, settings.smtp_url.get_secret_value(), link_of=link_of))
+    made.append(AppriseTransport(link_of=link_of))
     return made
+
+
+def _link_of(settings: Settings, core: Core) -> LinkOf:
+    """Where a page is answered by a click, if people's browsers reach us."""
+    if settings.public_url is None:
+        return no_link
+    links = Links(core.vault.link_key, settings.public_url)
+    return lambda page: answer_link(page, links, core.clock.now())
 
 
 def _pipeline(settings: Settings, core: Core, transports: Transports, owner: str) -> Pipeline:
@@ -285,12 +298,25 @@ def _sms_poll(core: Core, transports: Sequence[Transport]) -> SmsPoll | None:
     return SmsPoll(core.database, core.clock, twilio, inbox)
 
 
+def _phones(settings: Settings, public_url: str, token: SecretStr, status: ProviderStatus) -> Phones:
+    old = settings.twilio_auth_token_old
+    pairs = [one.get_secret_value().partition(":") for one in settings.twilio_subaccounts]
+    return Phones(
+        token.get_secret_value(),
+        public_url,
+        status,
+        account_sid=settings.twilio_account_sid or "",
+        old_token=old.get_secret_value() if old else None,
+        subaccounts={account: its_token for account, _, its_token in pairs},
+    )
+
+
 def _web_parts(app: App) -> WebParts:
     settings = app.settings
     phones = None
     if settings.twilio_auth_token is not None and settings.public_url:
         status = ProviderStatus(app.database, app.clock, app.roster.directory, app.nudge)
-        phones = Phones(settings.twilio_auth_token.get_secret_value(), settings.public_url, status)
+        phones = _phones(settings, settings.public_url, settings.twilio_auth_token, status)
     return WebParts(
         clock=app.clock,
         database=app.database,

@@ -18,6 +18,7 @@ from aiohttp.web import Application, AppRunner, TCPSite
 from bot.collector import calm_the_collector
 from bot.lookout import Lookout
 from bot.outcry import Outcry
+from bot.reach import unreachable
 from bot.release import release
 from bot.settings import Settings
 from bot.slack.face import Slack
@@ -108,6 +109,8 @@ class App:
         if (slack := self.slack) is not None and self.hears_slack:
             await slack.start()
             pulse.expect("slack", lambda: slack.ticked_at, within=AWAY)
+        if unreachable(self.settings):
+            log.error("twilio.no_callbacks", hint="MIDWATCH_PUBLIC_URL is no public address: see doctor")
         self.lookout.start()
         pulse.expect("lookout", lambda: self.lookout.ticked_at)
         calm_the_collector()

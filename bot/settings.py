@@ -99,6 +99,10 @@ PhoneUrl = Annotated[
     ),
 ]
 
+Subaccount = Annotated[
+    SecretStr, _matching(r"AC[0-9a-fA-F]{32}:[^\s,:]+", "must be like AC…:token, with commas between them")
+]
+
 
 class Settings(BaseModel):
     """`demo` is not a setting: the demo sets it for itself."""
@@ -130,6 +134,8 @@ class Settings(BaseModel):
         Annotated[str, _matching(r"AC[0-9a-fA-F]{32}", "must be AC and 32 hexadecimal digits")] | None
     ) = None
     twilio_auth_token: SecretStr | None = None
+    twilio_auth_token_old: SecretStr | None = None
+    twilio_subaccounts: Annotated[tuple[Subaccount, ...], BeforeValidator(_ids)] = ()
     twilio_from: (
         Annotated[str, _matching(r"\+[1-9]\d{6,14}", "must be a number like +12025550100")] | None
     ) = None
@@ -181,6 +187,9 @@ def _twilio_mistakes(settings: Settings) -> list[str]:
     if 0 < len(missing) < len(names):
         are = "is" if len(missing) == 1 else "are"
         return [f"{', '.join(missing)}: {are} missing; SMS and calls need all three Twilio settings"]
+    more = [name for name in ("twilio_auth_token_old", "twilio_subaccounts") if getattr(settings, name)]
+    if more and missing:
+        return [f"{env_name(more[0])}: does nothing without the other Twilio settings"]
     return []
 
 

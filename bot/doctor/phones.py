@@ -14,6 +14,7 @@ import aiohttp
 from twilio.rest import Client
 
 from bot.doctor.finding import Finding, ok, problem, warning
+from bot.reach import unreachable
 from bot.settings import Settings, env_name
 from bot.why import why
 from engine.notify.apprise_url import is_known
@@ -72,6 +73,10 @@ def _replies(settings: Settings) -> Finding:
         text = "no keypress can reach Midwatch: calls say so, and SMS replies are fetched every 5 s"
         advice = "Set MIDWATCH_PUBLIC_URL, and point the number's messaging webhook at it."
         return warning(ABOUT, text, advice)
+    if unreachable(settings):
+        text = "cannot call back: MIDWATCH_PUBLIC_URL is no address that others can reach"
+        advice = "Set the address that the internet sees. Until then calls take no key, and SMS are fetched."
+        return problem(ABOUT, text, advice)
     url = f"{settings.public_url.rstrip('/')}/webhooks/twilio/sms"
     return ok(ABOUT, f"the number's messaging webhook must be {url}, with POST")
 

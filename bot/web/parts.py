@@ -6,7 +6,7 @@ Never builds anything itself, and knows Slack only as a handler that somebody ga
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -35,10 +35,19 @@ class Demo:
 class Phones:
     """What the callbacks of the phone company need; None in WebParts without Twilio."""
 
-    auth_token: str
+    auth_token: str = field(repr=False)
     public_url: str
     # of a message: reference, status, error code, delivery id
     provider_status: Callable[[str, str, str | None, int | None], Awaitable[object]]
+    account_sid: str = ""
+    old_token: str | None = field(default=None, repr=False)  # still good while the tokens are changed
+    subaccounts: Mapping[str, str] = field(default_factory=dict, repr=False)  # account -> its token
+
+    def tokens_of(self, account: str) -> tuple[str, ...]:
+        """What a request of this account may be signed with; nothing for an account that is not ours."""
+        if account in {"", self.account_sid}:
+            return (self.auth_token, self.old_token) if self.old_token else (self.auth_token,)
+        return (self.subaccounts[account],) if account in self.subaccounts else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from bot.web import bodies
 from bot.web.parts import Phones, WebParts
 from bot.web.problems import Problem
 from bot.web.replies import Verb
-from bot.web.signatures import form_of, is_signed
+from bot.web.signatures import fields_of, form_of, is_signed, text_of
 from engine.directory import Person
 from engine.errors import Unavailable
 from engine.models import IncidentView, Via
@@ -78,11 +78,17 @@ class Phone:
     async def _signed(self, request: web.Request) -> MultiMapping[str]:
         """The fields of a request that the phone company signed, or Problem 403."""
         raw = await bodies.read(request, bodies.LIMIT)
-        form = form_of(raw)
-        token = self._phones.auth_token
-        if form is None or not is_signed(token, self._url(request), form, request.headers):
+        is_json = request.content_type == "application/json"
+        sent = text_of(raw) if is_json else form_of(raw)
+        form = sent if request.method == "POST" and isinstance(sent, MultiDict) else None
+        fields: MultiMapping[str] = request.query if form is None else form
+        # Why by account: a sub-account signs with a token of its own. Whoever names another one must know
+        # that one's token.
+        tokens = self._phones.tokens_of(fields.get("AccountSid", ""))
+        url = self._url(request)
+        if sent is None or not any(is_signed(token, url, sent, request.headers) for token in tokens):
             raise Problem(403, "This is not signed by the phone company for this address.")
-        return form if request.method == "POST" else MultiDict(request.query)
+        return fields_of(sent) if isinstance(sent, str) else fields
 
     def _url(self, request: web.Request) -> str:
         """The address that was signed. Why not path_qs: it may write the same query otherwise."""
