@@ -27,7 +27,7 @@ _OF_THE_INCIDENT = sa.and_(
 _THESE = any_of(deliveries.c.id, given_list("ids", deliveries.c.id))
 
 
-def _delivery(row: RowMapping) -> Delivery:
+def delivery_of(row: RowMapping) -> Delivery:
     return Delivery(
         id=row["id"],
         org_id=row["org_id"],
@@ -99,7 +99,7 @@ _READ = sa.select(deliveries).where(_THESE)
 
 async def read(tx: Tx, ids: Sequence[int]) -> dict[int, Delivery]:
     rows = await tx.execute(_READ, {"ids": ids})
-    return {one.id: one for one in map(_delivery, rows.mappings())}
+    return {one.id: one for one in map(delivery_of, rows.mappings())}
 
 
 _INCIDENTS_OF = sa.select(deliveries.c.id, deliveries.c.incident_id).where(
@@ -118,7 +118,7 @@ _OF_INCIDENTS = sa.select(deliveries).where(_OF_THESE_INCIDENTS).order_by(delive
 
 async def of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Delivery]:
     rows = await tx.execute(_OF_INCIDENTS, {"org": org_id, "incidents": incident_ids})
-    return [_delivery(row) for row in rows.mappings()]
+    return [delivery_of(row) for row in rows.mappings()]
 
 
 _BY_REF = sa.select(deliveries).where(
@@ -131,7 +131,7 @@ _BY_REF = sa.select(deliveries).where(
 async def by_ref(tx: Tx, org_id: int, provider_ref: str) -> Delivery | None:
     rows = await tx.execute(_BY_REF, {"org": org_id, "ref": provider_ref})
     row = rows.mappings().first()
-    return None if row is None else _delivery(row)
+    return None if row is None else delivery_of(row)
 
 
 _TO_CANCEL = sa.select(deliveries.c.id, deliveries.c.incident_id).where(
@@ -214,7 +214,7 @@ _RINGING = sa.select(deliveries).where(
 async def ringing(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Delivery]:
     """Calls that were placed and of which no end is known."""
     rows = await tx.execute(_RINGING, {"org": org_id, "incidents": incident_ids})
-    return [_delivery(row) for row in rows.mappings()]
+    return [delivery_of(row) for row in rows.mappings()]
 
 
 _SET_STATUS = (
@@ -243,7 +243,7 @@ _QUEUED = (
 async def queued(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Delivery]:
     """What these incidents still have queued, the next steps first."""
     rows = await tx.execute(_QUEUED, {"org": org_id, "incidents": incident_ids})
-    return [_delivery(row) for row in rows.mappings()]
+    return [delivery_of(row) for row in rows.mappings()]
 
 
 _OF_THE_LEVEL = sa.and_(
