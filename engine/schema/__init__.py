@@ -37,6 +37,7 @@ from engine.schema.rota import (
 )
 from engine.schema.schedule import overrides, schedule_versions, schedules
 from engine.schema.service import api_tokens, integration_keys, maintenance_windows, services
+from engine.schema.slack import rehearsals, slack_reports, slack_state
 from engine.schema.timer import timers
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "people",
     "policies",
     "policy_versions",
+    "rehearsals",
     "reminders_off",
     "schedule_versions",
     "schedules",
@@ -86,6 +88,8 @@ __all__ = [
     "services",
     "shift_marks",
     "shown",
+    "slack_reports",
+    "slack_state",
     "timeline",
     "timers",
     "verifications",
