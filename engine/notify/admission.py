@@ -11,6 +11,7 @@ from typing import Final
 
 from engine.db import Database, Tx
 from engine.models import ORG, Card, Delivery, Method, Timer
+from engine.notify import lines
 from engine.notify.next_rule import pull_next_rules
 from engine.notify.pacing import Pace
 from engine.notify.verdict import LONG_WAIT, PAGES
@@ -31,18 +32,22 @@ class Admission:
         async with self._database.look() as tx:
             found = await deliveries.read(tx, [timer.subject_id for timer in due])
             placing = await _waiting_for_card(tx, list(found.values()), now)
+            waiting = await lines.waiting(tx, found.values(), now)
         admitted: list[Timer] = []
         later: list[tuple[Timer, datetime]] = []
         held_long: list[Delivery] = []
         for timer in due:
             delivery = found.get(timer.subject_id)
             at = now if delivery is None else self._start_at(delivery, delivery.id in placing, now)
+            wait = waiting.get(timer.subject_id)
+            at = at if wait is None else max(at, wait.until)
             if at <= now:
                 admitted.append(timer)
             else:
                 later.append((timer, at))
                 if delivery is not None and delivery.kind in PAGES and at - now > LONG_WAIT:
-                    held_long.append(delivery)
+                    # Why not of low urgency: nobody is called early because they were texted before.
+                    held_long += [delivery] if wait is None or wait.high else []
         if later:
             await self._database.write(lambda tx: _put_off(tx, later, held_long, now))
         return admitted, len(later)

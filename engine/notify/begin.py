@@ -5,15 +5,18 @@ Runs inside the caller's transaction; sends nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from engine.db import Tx, waiting_at_most
 from engine.escalation import still_wanted
-from engine.models import ORG, Card, Delivery, DeliveryStatus, IncidentView, Timer
+from engine.models import ORG, Card, Delivery, DeliveryStatus, IncidentView, Timer, Urgency
+from engine.notify import bundle, lines
+from engine.notify.verdict import PAGES
 from engine.store import attempts, cards, deliveries, incidents, timers, views
+from engine.store import lines as line_rows
 from engine.store.attempts import Record
 from engine.store.incidents import Incident
 
@@ -32,14 +35,15 @@ class Begun:
     number: int
     view: IncidentView | None = None
     cards: tuple[Card, ...] = ()
+    carried: tuple[Begun, ...] = ()  # go in its message
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What one transaction did: attempts begun, timers ended, older attempts closed as unknown."""
+    """What one transaction did: attempts begun, timers ended or moved, older attempts closed as unknown."""
 
-    begun: tuple[Begun, ...]
-    ended: int
+    begun: tuple[Begun, ...]  # one for each message
+    worked: int  # timers: begun, ended, or moved
     unknown: int
     skipped: tuple[Timer, ...] = ()  # somebody holds their incidents
 
@@ -57,30 +61,70 @@ async def begin(
     speaks against the `counted` timers any more.
 
     What belongs to an incident that somebody holds is left for later, so that one incident keeps no
-    other waiting; `wait`: unless it is let go so soon.
+    other waiting; `wait`: unless it is let go so soon. What else is due on the line of one of these goes
+    with it, unless they are begun by themselves (`wait`, `counted`) because one may be the end of us.
     """
     about = await deliveries.incidents_of(tx, [timer.subject_id for timer in due])
+    if wait is None and not counted:
+        due, about = await _with_others(tx, due, about, now)
     held = await _lock(tx, sorted({*about.values()}), wait)
     left = {one for one, incident in about.items() if incident not in held}
     free = [timer for timer in due if timer.subject_id not in left]
+    skipped = tuple(timer for timer in due if timer.subject_id in left)
     if counted:
         await timers.uncount_attempts(tx, counted, now)  # before the claim, whose number is the fence
-    claimed = await timers.claim(tx, free, owner, now + LEASE, now)
     # Why only now: under the locks an ack may have cancelled one of them while we waited.
-    found = await deliveries.read(tx, [timer.subject_id for timer in claimed])
-    unheard = [one.id for one in found.values() if one.status is DeliveryStatus.SENDING]
-    unknown = await attempts.close_unknown(tx, ORG, unheard, now)
-    reasons = {timer: _unwanted(found.get(timer.subject_id), held, now) for timer in claimed}
-    await _cancel(tx, {timer: why for timer, why in reasons.items() if why is not None}, found, held, now)
-    wanted: list[tuple[Timer, Delivery]] = []
-    for timer in (timer for timer, why in reasons.items() if why is None):
-        delivery = found[timer.subject_id]
-        tried = delivery.attempts + unknown.get(delivery.id, 0)
-        wanted.append((timer, replace(delivery, attempts=tried)))
-    numbers = await attempts.begin(tx, ORG, [delivery.id for _, delivery in wanted], now)
-    begun = await _with_views(tx, wanted, numbers)
-    skipped = tuple(timer for timer in due if timer.subject_id in left)
-    return Beginning(begun, len(claimed) - len(begun), sum(unknown.values()), skipped)
+    found = await deliveries.read(tx, [timer.subject_id for timer in free])
+    reasons = {timer.subject_id: _unwanted(found.get(timer.subject_id), held, now) for timer in free}
+    high = {one.id for one in found.values() if _is_high(one, held)}
+    wanted = [found[one] for one, why in reasons.items() if why is None]
+    elsewhere = await lines.not_ours(tx, wanted, high, now)
+    if elsewhere:
+        await timers.move(tx, [(one, lines.later(now)) for one in free if one.subject_id in elsewhere])
+    ours = [timer for timer in free if timer.subject_id not in elsewhere]
+    claimed = await timers.claim(tx, ours, owner, now + LEASE, now)
+    unknown = await _close_unheard(tx, claimed, found, now)
+    unwanted = {timer: why for timer in claimed if (why := reasons[timer.subject_id]) is not None}
+    await _cancel(tx, unwanted, found, held, now)
+    each = [(timer, found[timer.subject_id]) for timer in claimed if timer not in unwanted]
+    tried = [(timer, replace(one, attempts=one.attempts + unknown.get(one.id, 0))) for timer, one in each]
+    numbers = await attempts.begin(tx, ORG, [one.id for _, one in tried], now)
+    messages = await _messages(tx, await _with_views(tx, tried, numbers), high)
+    return Beginning(messages, len(claimed) + len(elsewhere), sum(unknown.values()), skipped)
+
+
+async def _close_unheard(
+    tx: Tx, claimed: Sequence[Timer], found: Mapping[int, Delivery], now: datetime
+) -> dict[int, int]:
+    """Earlier attempts at these that were never heard of again, by delivery."""
+    known = [found[timer.subject_id] for timer in claimed if timer.subject_id in found]
+    unheard = [one.id for one in known if one.status is DeliveryStatus.SENDING]
+    return await attempts.close_unknown(tx, ORG, unheard, now)
+
+
+async def _with_others(
+    tx: Tx, due: Sequence[Timer], about: Mapping[int, int], now: datetime
+) -> tuple[list[Timer], dict[int, int]]:
+    """These, and whatever else is due on their lines; and the incidents of all that are about one."""
+    ids = [timer.subject_id for timer in due]
+    others = await line_rows.along(tx, ORG, ids, bundle.METHODS, now, bundle.MOST)
+    more = {timer: incident for timer, incident in others.items() if timer.subject_id not in ids}
+    theirs = {timer.subject_id: incident for timer, incident in more.items() if incident is not None}
+    return [*due, *more], {**about, **theirs}
+
+
+def _is_high(delivery: Delivery, held: Mapping[int, Incident]) -> bool:
+    incident = held.get(delivery.incident_id or 0)
+    return delivery.kind in PAGES and incident is not None and incident.fate.urgency is Urgency.HIGH
+
+
+async def _messages(tx: Tx, begun: Sequence[Begun], high: Collection[int]) -> tuple[Begun, ...]:
+    """One for each message, which carries what goes with it; kept in the rows too."""
+    loads = bundle.loads(begun, lambda one: one.delivery, lambda one: one.delivery.id in high)
+    carriers = {each.delivery.id: load[0].delivery.id for load in loads for each in load[1:]}
+    alone = {load[0].delivery.id: None for load in loads if load[0].delivery.carried_by is not None}
+    await line_rows.carry(tx, {**carriers, **alone})
+    return tuple(replace(load[0], carried=tuple(load[1:])) for load in loads)
 
 
 async def _lock(tx: Tx, ids: Sequence[int], wait: timedelta | None) -> dict[int, Incident]:

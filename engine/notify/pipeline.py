@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -22,6 +23,7 @@ from engine.db import Database, Tx, Writer
 from engine.directory import Directory
 from engine.errors import LeaseLost, Unavailable
 from engine.models import (
+    Carried,
     DeliveryKind,
     Method,
     Outcome,
@@ -35,7 +37,7 @@ from engine.models import (
 from engine.notify.admission import Admission
 from engine.notify.begin import LEASE, Begun, begin
 from engine.notify.breaker import Breakers, breaker_key
-from engine.notify.record import Ended
+from engine.notify.record import Ended, Recorded
 from engine.notify.recorder import Recorder
 from engine.notify.route import NoRoute, Route, route
 from engine.notify.suspects import Suspects
@@ -157,7 +159,7 @@ class Pipeline:
         metrics.attempts_unknown.inc(beginning.unknown)
         for one in beginning.begun:
             self._launch(self._fly(one, known, committed), f"deliver-{one.delivery.id}")
-        return moved + beginning.ended + len(beginning.begun), beginning.skipped
+        return moved + beginning.worked, beginning.skipped
 
     async def _alone(self, timer: Timer) -> int:
         """One delivery, waiting for its incident; what cannot be worked keeps no other waiting."""
@@ -210,10 +212,19 @@ class Pipeline:
         self._nudge()
 
     async def _record(self, ended: Ended, known: Directory) -> None:
-        recorded = await self._recorder.record(ended, known)
-        delivery, sent = ended.delivery, recorded.sent
-        if sent is not None and recorded.too_late and delivery.method is Method.VOICE:
+        """Each delivery of a message by itself: one that cannot be recorded costs no other its record."""
+        together = [ended, *(replace(ended, begun=one) for one in ended.begun.carried)]
+        done = await asyncio.gather(
+            *(self._recorder.record(one, known) for one in together), return_exceptions=True
+        )
+        recorded = [one for one in done if isinstance(one, Recorded)]
+        delivery, sent = ended.delivery, ended.outcome
+        for_nothing = len(recorded) == len(together) and all(one.too_late for one in recorded)
+        if isinstance(sent, Sent) and for_nothing and delivery.method is Method.VOICE:
             self.hang_up([(sent.provider, sent.ref, delivery.person_id)])
+        for one in done:
+            if isinstance(one, BaseException):
+                raise one
 
     async def _send(self, begun: Begun, known: Directory) -> Ended:
         delivery, view = begun.delivery, begun.view
@@ -313,4 +324,7 @@ def _page(begun: Begun, where: Route) -> Page:
         incident=begun.view,
         text=str(body.get("text", "")),
         body=body,
+        carried=tuple(
+            Carried(one.delivery.id, one.number, one.view) for one in begun.carried if one.view is not None
+        ),
     )
