@@ -50,6 +50,7 @@ COMMANDS: Final = {
     "override": ("oncall:override", "Put a person on call for a while."),
     "incidents": ("incidents:incidents", "The incidents, newest first."),
     "why": ("incidents:why", "The whole story of an incident."),
+    "dead": ("dead:dead", "Messages that could not be delivered: list them, send them again."),
     "ack": ("incidents:ack", "Acknowledge incidents."),
     "resolve": ("incidents:resolve", "Resolve incidents."),
     "merge": ("incidents:merge", "Make one incident of two."),

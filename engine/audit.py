@@ -24,8 +24,8 @@ from engine.models import ORG, DeliveryKind, DeliveryStatus, IncidentStatus, Ran
 from engine.nudge import Nudge
 from engine.pager.alarm import raise_alarm
 from engine.schema import OPEN, alerts, deliveries, incidents
+from engine.store import dead_letters, timers
 from engine.store import incidents as incident_store
-from engine.store import timers
 from engine.store.incidents import Incident
 from engine.store.timers import Arming
 
@@ -77,6 +77,8 @@ class Audit:
         now = self._clock.now()
         async with self._database.snapshot() as tx:
             found = await find(tx, ORG, now)
+            dead = await dead_letters.count(tx, ORG)
+        metrics.dead_letters.set(dead)
         _show(found)
         if found:
             # Why in a write of its own, and first: no repair that fails takes an alarm with it.

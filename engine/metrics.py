@@ -44,6 +44,11 @@ attempts = Counter(
 deliveries_dead = Counter(
     "midwatch_deliveries_dead", "Deliveries given up, by method", ["method"], registry=REGISTRY
 )
+dead_letters = Gauge(
+    "midwatch_dead_letters",
+    "Deliveries given up that nobody has retried or put aside, as of the last audit",
+    registry=REGISTRY,
+)
 attempts_unknown = Counter(
     "midwatch_attempts_unknown",
     "Attempts whose end nobody recorded: the message may have been sent twice",
@@ -68,7 +73,21 @@ responses = Counter(
     ["command", "via"],
     registry=REGISTRY,
 )
-slack_up = Gauge("midwatch_slack_up", "1 while Slack is connected", registry=REGISTRY)
+slack_up = Gauge("midwatch_slack_up", "1 while Slack works both ways", registry=REGISTRY)
+slack_state = Gauge(
+    "midwatch_slack_state", "1 for how Slack is by all processes together", ["state"], registry=REGISTRY
+)
+slack_silent_seconds = Gauge(
+    "midwatch_slack_silent_seconds", "Since the last click, command or event of Slack", registry=REGISTRY
+)
+slack_unexpected_connections = Gauge(
+    "midwatch_slack_unexpected_connections",
+    "Sockets of our Slack app that none of our processes holds",
+    registry=REGISTRY,
+)
+slack_clock_skew_seconds = Gauge(
+    "midwatch_slack_clock_skew_seconds", "How far this clock is ahead of Slack's", registry=REGISTRY
+)
 loop_tick = Gauge(
     "midwatch_loop_last_tick_seconds", "When a loop last ticked, Unix time", ["loop"], registry=REGISTRY
 )

@@ -70,6 +70,11 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "`/oncall me` – makes you a person who can be paged; shows how you are reached",
         "`/oncall me reminders off [24h|1h|start|end]` – messages about your shifts; `on` brings them back",
     ),
+    "dead": (
+        "`/oncall dead` – what could not be delivered, and why · `/oncall why 42` – the same of one incident",
+        "`/oncall retry 17` · `retry like 17` – all of its cause · `retry all` – what is still wanted",
+        "`/oncall dead clear 17` – out of the list, unsent (admins)",
+    ),
     "status": ("`/oncall status` – is everything that should page able to?",),
     "times": (f"Times in your own zone: {FORMS}",),
 }
@@ -151,6 +156,7 @@ def status(
     *,
     windows: int = 0,
     ahead: Sequence[tuple[str, str]] = (),
+    dead: int = 0,
 ) -> Message:
     """`silent`: for how long no worker of any process has left word that it works, if that is too long."""
     lines = [
@@ -160,6 +166,8 @@ def status(
     if silent is not None:
         quiet = words.duration(silent)
         lines.append(f"🚨 No worker has ticked for {quiet}: nobody is paged. Start one: `midwatch run`")
+    if dead:
+        lines.append(f"🪦 {dead} dead letter{'' if dead == 1 else 's'}: `/oncall dead`")
     if windows:
         lines.append(f"🔧 {windows} maintenance on or planned: `/oncall maintenance`")
     lines += [*_unstaffed(directory, rows, now), *_slack_faults(health)]

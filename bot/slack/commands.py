@@ -29,6 +29,7 @@ from engine.db import Database
 from engine.errors import BadCommand, MidwatchError, NotFound
 from engine.intake.receive import Receiver
 from engine.models import ORG, Actor, IncidentStatus
+from engine.pager.dead_letters import DeadLetters
 from engine.pager.maintenance import Maintenance
 from engine.pager.respond import Answer, Responder
 from engine.pager.story import story
@@ -56,6 +57,7 @@ class Engine:
     views: Views
     maintenance: Maintenance
     silent: Callable[[], timedelta | None]  # for how long no worker has ticked, if that is too long
+    letters: DeadLetters
 
 
 class Commands:
@@ -247,6 +249,15 @@ class Commands:
         silent = self._engine.silent()
         windows = len(await self._engine.maintenance.list())
         ahead = await standing(self._engine.database)
+        dead = await self._engine.letters.count()
         return about.status(
-            self._health, directory, rows, len(still_open), silent, now, windows=windows, ahead=ahead
+            self._health,
+            directory,
+            rows,
+            len(still_open),
+            silent,
+            now,
+            windows=windows,
+            ahead=ahead,
+            dead=dead,
         )

@@ -18,6 +18,7 @@ from bot.slack.cards import Cards
 from bot.slack.client import SlackClient
 from bot.slack.commands import Commands, Engine
 from bot.slack.connection import Connection, Rhythm
+from bot.slack.dead import DeadCommand
 from bot.slack.door import Door
 from bot.slack.health import SlackHealth
 from bot.slack.home import Home
@@ -33,6 +34,7 @@ from engine.db import Database, Tx, Writer
 from engine.intake.receive import Receiver
 from engine.models import ORG
 from engine.pager.alarm import raise_alarm
+from engine.pager.dead_letters import DeadLetters
 from engine.pager.maintenance import Maintenance
 from engine.pager.respond import Responder
 from engine.pager.setup import Setup
@@ -61,7 +63,8 @@ class Slack:
         self._database = database
         self._nudge = nudge
         windows = Maintenance(database, clock)
-        engine = Engine(clock, database, roster, receiver, responder, views, windows, silent)
+        letters = DeadLetters(database, clock, roster.directory, nudge)
+        engine = Engine(clock, database, roster, receiver, responder, views, windows, silent, letters)
         workspace = Workspace()
         client = self._client = SlackClient(_secret(settings.slack_bot_token), settings.slack_api_url)
         identity = Identity(client, workspace, roster, setup, clock)
@@ -92,12 +95,13 @@ class Slack:
         """Have everything that Slack sends answered."""
         for form in rota.forms:
             self.modals.add(form)
+        dead = {verb: DeadCommand(engine.letters, identity, verb) for verb in ("dead", "retry")}
         buttons: dict[str, Button] = {"modal": self.modals.reopen, **rota.buttons}
         Listeners(
             self.app,
             self._client,
             self._answering,
-            Commands(engine, identity, self.health, rota.overrides, rota.nouns),
+            Commands(engine, identity, self.health, rota.overrides, {**rota.nouns, **dead}),
             Actions(engine, identity, self.cards),
             self.modals,
             buttons,

@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from bot.web import openapi, shapes
+from bot.web.dead_letters import DeadLettersApi
 from bot.web.keys import Tokens
 from bot.web.maintenance import MaintenanceApi
 from bot.web.parts import WebParts
@@ -60,6 +61,7 @@ class Api:
             Route("GET", "/v1/schedules/{name}/oncall", self.get_on_call, problems=(404,)),
             *ShiftsApi(parts).routes,
             *MaintenanceApi(parts, self._actor).routes,
+            *DeadLettersApi(parts, self._actor).routes,
         )
 
     @cached_property

@@ -22,7 +22,6 @@ from engine.errors import NotFound, Refused
 from engine.escalation import still_wanted
 from engine.models import ORG, Actor, Delivery, DeliveryKind, DeliveryStatus, Rank, Via
 from engine.notify.begin import NOT_AFTER
-from engine.nudge import Nudge
 from engine.pager.apply import card_armings, deliver_armings
 from engine.store import dead_letters as store
 from engine.store import incidents, journal, timers
@@ -61,7 +60,7 @@ class DeadLetters:
         database: Database,
         clock: Clock,
         directory_now: Callable[[], Awaitable[Directory]],
-        nudge: Nudge,
+        nudge: Callable[[], None],
     ) -> None:
         self._database = database
         self._clock = clock
