@@ -40,6 +40,7 @@ from engine.notify.email import EmailTransport
 from engine.notify.pipeline import Pipeline
 from engine.notify.render import LinkOf, answer_link, no_link
 from engine.notify.second_phone import SecondPhone
+from engine.notify.slack_watch import SlackWatch
 from engine.notify.status import ProviderStatus
 from engine.notify.transport import Transport, Transports
 from engine.notify.twilio import TwilioTransport
@@ -105,11 +106,12 @@ def build(
     """`transports` replace those of the settings, the Slack one too."""
     later = Later()
     core = _core(settings, clock, later.hang_up)
+    slack_watch = SlackWatch(core.database, clock, core.roster.directory, core.nudge)
     slack = _slack(settings, core, later.silent)
     made = _transports(settings, core, slack) if transports is None else transports
     used = Transports(made)
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
-    pipeline = later.pipeline = _pipeline(settings, core, used, owner)
+    pipeline = later.pipeline = _pipeline(settings, core, used, owner, slack_watch)
     worker = _worker(settings, core, pipeline, slack, owner)
     core.nudge.subscribe(worker.wake)
     outcry = Outcry(used, settings.ops_channel, settings.fallback_urls)
@@ -123,6 +125,7 @@ def build(
         watch=watch,
         sweeps=_sweeps(settings, core, worker, watch),
         slack=slack,
+        slack_watch=slack_watch,
         sms_poll=None if called_back_at(settings) else _sms_poll(core, made),
         outcry=outcry,
         web=Application(),
@@ -204,7 +207,9 @@ def _link_of(settings: Settings, core: Core) -> LinkOf:
     return lambda page: answer_link(page, links, core.clock.now())
 
 
-def _pipeline(settings: Settings, core: Core, transports: Transports, owner: str) -> Pipeline:
+def _pipeline(
+    settings: Settings, core: Core, transports: Transports, owner: str, slack_watch: SlackWatch
+) -> Pipeline:
     return Pipeline(
         core.database,
         core.clock,
@@ -213,6 +218,7 @@ def _pipeline(settings: Settings, core: Core, transports: Transports, owner: str
         transports,
         owner=owner,
         ops_channel=settings.ops_channel,
+        slack=slack_watch,
     )
 
 

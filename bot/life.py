@@ -30,6 +30,7 @@ from engine.contacts.contacts import Contacts
 from engine.db import Database, Writer
 from engine.intake.receive import Receiver
 from engine.notify.pipeline import Pipeline
+from engine.notify.slack_watch import SlackWatch
 from engine.notify.transport import Transports
 from engine.nudge import Nudge
 from engine.pager.respond import Responder
@@ -76,6 +77,7 @@ class App:
     watch: Watch
     sweeps: Sweeps
     slack: Slack | None
+    slack_watch: SlackWatch
     sms_poll: SmsPoll | None
     outcry: Outcry
     web: Application

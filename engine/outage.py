@@ -20,6 +20,8 @@ SETTLED: Final = timedelta(seconds=5)  # without a failure, before Slack counts 
 ECHO_WITHIN: Final = timedelta(seconds=10)
 TOLD_AFTER: Final = timedelta(seconds=60)  # then somebody is told of an outage by another way
 REBUILDS: Final = 2  # of a deaf socket, in vain: then it does not come right by itself
+WAITS: Final = "Slack is down"  # how the reason of a message begins that waits for Slack
+WAIT: Final = timedelta(minutes=10)  # so long at most: it is pulled forward when Slack is back
 SKEW_ALARM: Final = timedelta(minutes=5)  # Slack refuses our signatures, and we its requests, at five
 
 

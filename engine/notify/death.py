@@ -54,7 +54,7 @@ class Death:
 
 async def died(tx: Tx, deaths: Sequence[Death], directory: Directory, now: datetime) -> None:
     await _raise_alarms(tx, deaths, now)
-    await _go_on(tx, deaths, directory, now)
+    await go_on(tx, deaths, directory, now)
 
 
 def count(deaths: Iterable[Death]) -> None:
@@ -73,8 +73,9 @@ async def _raise_alarms(tx: Tx, deaths: Sequence[Death], now: datetime) -> None:
         await raise_alarm(tx, ORG, cause, text, now)
 
 
-async def _go_on(tx: Tx, deaths: Sequence[Death], directory: Directory, now: datetime) -> None:
-    """When the last page of the present level is dead, its time is over now."""
+async def go_on(tx: Tx, deaths: Sequence[Death], directory: Directory, now: datetime) -> None:
+    """When the last page of the present level is dead, or waits for a provider that is down, its time is
+    over now."""
     stricken = {one.incident.id: one.incident for one in deaths if one.incident and one.in_present_level}
     if not stricken:
         return

@@ -39,12 +39,15 @@ from engine.notify.begin import LEASE, Begun, begin
 from engine.notify.breaker import Breakers, breaker_key
 from engine.notify.record import Ended, Recorded
 from engine.notify.recorder import Recorder
+from engine.notify.render import SLACK_DOWN
 from engine.notify.route import NoRoute, Route, route
+from engine.notify.slack_watch import SlackWatch
 from engine.notify.suspects import Suspects
 from engine.notify.transport import Transport, Transports
 from engine.notify.unworkable import TRIES, give_up, put_off
-from engine.notify.verdict import Unstarted
+from engine.notify.verdict import Unstarted, Waits
 from engine.nudge import Nudge
+from engine.outage import WAIT
 
 log = structlog.get_logger(__name__)
 
@@ -72,6 +75,7 @@ class Pipeline:
         *,
         owner: str,
         ops_channel: str | None = None,
+        slack: SlackWatch | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -80,6 +84,7 @@ class Pipeline:
         self._transports = transports
         self._owner = owner
         self._ops_channel = ops_channel
+        self._slack = slack
         self.breakers = Breakers()
         self._admission = Admission(database)
         self._recorder = Recorder(database, clock)
@@ -234,7 +239,11 @@ class Pipeline:
         if delivery.attempts >= MOST_ATTEMPTS:
             # Why: whatever ends the process each time it is sent must not do so for ever.
             return _ended(begun, Rejected("none of its attempts ever ended"), where.address)
+        if self._slack is not None and (why := self._slack.waits(delivery)) is not None:
+            return _ended(begun, Waits(self._clock.now() + WAIT, why), where.address)
         page = _page(begun, where)
+        if self._slack is not None and self._slack.away_for(delivery):
+            page = replace(page, body={**page.body, SLACK_DOWN: True})
         outcome = await self._attempt(page)
         if isinstance(outcome, Throttled):
             self._admission.hold(delivery, outcome.until)
@@ -300,7 +309,9 @@ def in_turn(transports: Sequence[Transport], attempt: int) -> Sequence[Transport
     return [*transports[first:], *transports[:first]]
 
 
-def _ended(begun: Begun, outcome: Outcome | Unstarted, address: str = "", *, threaded: bool = False) -> Ended:
+def _ended(
+    begun: Begun, outcome: Outcome | Unstarted | Waits, address: str = "", *, threaded: bool = False
+) -> Ended:
     jitter = random.uniform(-1, 1)  # noqa: S311  # spreads retries, no secret
     return Ended(begun, address, outcome, jitter, threaded)
 

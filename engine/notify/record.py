@@ -17,9 +17,9 @@ from engine.escalation import still_wanted
 from engine.models import ORG, Delivery, DeliveryStatus, Method, Outcome, Rejected, Sent, Urgency
 from engine.notify import death
 from engine.notify.begin import Begun
-from engine.notify.death import Death, died
+from engine.notify.death import Death, died, go_on
 from engine.notify.next_rule import pull_next_rules
-from engine.notify.verdict import PAGES, Unstarted, Verdict, judge
+from engine.notify.verdict import PAGES, Unstarted, Verdict, Waits, judge
 from engine.pager.apply import card_armings
 from engine.store import attempts, cards, incidents, leases, people, timers
 from engine.store import directory as directories
@@ -36,7 +36,7 @@ class Ended:
 
     begun: Begun
     address: str
-    outcome: Outcome | Unstarted
+    outcome: Outcome | Unstarted | Waits
     jitter: float  # in [-1, 1]: spreads the next try
     threaded: bool = False  # a line in a thread is no card
 
@@ -83,6 +83,11 @@ class Recorded:
         return self.verdict.status is DeliveryStatus.DEAD
 
     @property
+    def waits(self) -> bool:
+        """Put off for as long as its provider is down: for the ladder that is as good as dead."""
+        return isinstance(self.ended.outcome, Waits)
+
+    @property
     def death(self) -> Death:
         return Death(self.ended.delivery, self.verdict.reason, self.incident)
 
@@ -118,6 +123,7 @@ async def record_all(
     await _sent(tx, recorded, now)
     await pull_next_rules(tx, [one.ended.delivery for one in recorded if one.verdict.next_rule], now)
     await died(tx, [one.death for one in recorded if one.dead], directory, now)
+    await go_on(tx, [one.death for one in recorded if one.waits], directory, now)
     shown = {one.about for one in recorded if one.about is not None}
     await timers.arm(tx, ORG, await card_armings(tx, ORG, sorted(shown), now))
     await _stopped(tx, recorded)

@@ -44,13 +44,30 @@ class Unstarted:
     """It was begun too long ago to be sent as begun: unsent, and due again now."""
 
 
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The provider is known to be down: unsent and no attempt, and of a page the next rule fires now."""
+
+    until: datetime
+    reason: str
+
+
 def judge(
-    delivery: Delivery, outcome: Outcome | Unstarted, urgency: Urgency, now: datetime, jitter: float
+    delivery: Delivery, outcome: Outcome | Unstarted | Waits, urgency: Urgency, now: datetime, jitter: float
 ) -> Verdict:
     """The verdict on the attempt that just ended. `jitter` lies in [-1, 1]."""
     page = delivery.kind in PAGES
     if isinstance(outcome, Unstarted):
         return Verdict("not_started", DeliveryStatus.QUEUED, again_at=now, counts=False)
+    if isinstance(outcome, Waits):
+        return Verdict(
+            "waits",
+            DeliveryStatus.QUEUED,
+            outcome.reason,
+            again_at=outcome.until,
+            next_rule=page,
+            counts=False,
+        )
     if isinstance(outcome, Sent):
         return Verdict("sent", DeliveryStatus.SENT)
     if isinstance(outcome, Rejected) and outcome.quiet:

@@ -12,6 +12,7 @@ from sqlalchemy import RowMapping
 from engine.bulk import Insert, ReturningInsert, insert_many, update_many
 from engine.db import Tx, any_of, given, given_list
 from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method, NewDelivery
+from engine.outage import WAITS
 from engine.schema import REFERRED, contact_methods, deliveries, incidents
 
 # Spelled out like the index predicate: see schema.UNFINISHED.
@@ -261,12 +262,14 @@ _WITH_LIVING_PAGES = (
         deliveries.c.kind == DeliveryKind.PAGE.value,
         deliveries.c.method != Method.CHANNEL.value,
         deliveries.c.status != DeliveryStatus.DEAD.value,
+        sa.not_(sa.and_(QUEUED, deliveries.c.reason.startswith(WAITS, autoescape=True))),
     )
 )
 
 
 async def with_living_pages(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> set[int]:
-    """Those of these incidents whose present level has a page to a person that has not died."""
+    """Those of these incidents whose present level has a page to a person that has not died, and does not
+    wait for a provider that is down."""
     rows = await tx.execute(_WITH_LIVING_PAGES, {"org": org_id, "incidents": incident_ids})
     return set(rows.scalars())
 
