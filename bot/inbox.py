@@ -6,7 +6,7 @@ id can be forged, so nothing is possible here but to respond to what was texted 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -36,6 +36,7 @@ Respond = Callable[[int, Actor], Awaitable[Answer]]
 HELPED: Final = 5  # times within HELPED_IN, then a number that we do not understand hears nothing
 HELPED_IN: Final = timedelta(hours=1)
 HELPING: Final = frozenset({sms_words.HELP, sms_words.NO_SUCH_SCHEDULE})
+DONE: Final = {Verb.ACKNOWLEDGE: "Acknowledged", Verb.RESOLVE: "Resolved", Verb.ESCALATE: "Escalated"}
 WORDS: Final = {Verb.ACKNOWLEDGE: "ack", Verb.RESOLVE: "resolve", Verb.ESCALATE: "escalate"}
 
 
@@ -73,9 +74,22 @@ class Inbox:
             return None
         return "\n".join(one_line(line) for line in said.splitlines())
 
-    async def act(self, verb: Verb, view: IncidentView, person: Person, via: Via) -> str:
+    async def act(self, verb: Verb, views: Sequence[IncidentView], person: Person, via: Via) -> str:
         """Acknowledge, resolve or escalate for somebody; what became of it, in words."""
-        return await _in_words(self._acted(verb, view, person, via))
+        if len(views) == 1:
+            return await _in_words(self._acted(verb, views[0], person, via))
+        return await self._acted_on_all(verb, [(view, person) for view in views], via)
+
+    async def _acted_on_all(self, verb: Verb, each: Sequence[tuple[IncidentView, Person]], via: Via) -> str:
+        """One that fails keeps no other from it."""
+        done, failed = [], []
+        for view, person in each:
+            try:
+                await self._acted(verb, view, person, via)
+                done.append(f"#{view.number}")
+            except Unavailable:
+                failed.append(f"#{view.number}")
+        return sms_words.all_done(DONE[verb], done, failed)
 
     async def _acted(self, verb: Verb, view: IncidentView, person: Person, via: Via) -> str:
         respond: dict[Verb, Respond] = {
@@ -135,7 +149,7 @@ class Inbox:
         if reply.number is None:
             texted = await self._views.open_texted_to(address_hash)
             if len(texted) != 1:
-                return sms_words.listed(texted, f"\nReply {WORDS[reply.verb]} and the number.")
+                return sms_words.listed(texted, sms_words.which(WORDS[reply.verb], texted))
             view: IncidentView | None = texted[0]
         else:
             view = await self._views.by_number(reply.number)
@@ -151,17 +165,9 @@ class Inbox:
         waiting = [view for view in texted if view.status is not IncidentStatus.ACKNOWLEDGED]
         if not waiting:
             return sms_words.listed(texted, "")
-        done, failed = [], []
-        for view in waiting:
-            person = await self._texted(view, people)
-            if person is None:
-                continue
-            try:
-                await self._acted(Verb.ACKNOWLEDGE, view, person, Via.SMS)
-                done.append(f"#{view.number}")
-            except Unavailable:
-                failed.append(f"#{view.number}")
-        return sms_words.all_done(done, failed)
+        whose = [(view, await self._texted(view, people)) for view in waiting]
+        theirs = [(view, person) for view, person in whose if person is not None]
+        return await self._acted_on_all(Verb.ACKNOWLEDGE, theirs, Via.SMS)
 
     async def _who(self, name: str | None, person: Person) -> str:
         rows = await self._roster.who()

@@ -33,11 +33,19 @@ def listed(views: Sequence[IncidentView], hint: str) -> str:
     return "\n".join([*lines, *_more(len(views))]) + hint
 
 
-def all_done(done: Sequence[str], failed: Sequence[str]) -> str:
-    """What became of `ack all`: numbers of incidents."""
+def which(word: str, views: Sequence[IncidentView]) -> str:
+    """Nothing is guessed of several: how to say which is meant."""
+    if not views:
+        return ""
+    one = f"{word} {views[0].number}"
+    return f"\n{len(views)} are open: reply {'ack all or ' if word == 'ack' else ''}{one}"
+
+
+def all_done(word: str, done: Sequence[str], failed: Sequence[str]) -> str:
+    """What became of several: numbers of incidents."""
     if not done and not failed:
         return NONE_OPEN
-    said = [f"Acknowledged: {_numbers(done)}."] if done else []
+    said = [f"{word}: {_numbers(done)}."] if done else []
     return " ".join([*said, *([f"NOT applied: {_numbers(failed)}. Try again."] if failed else [])])
 
 

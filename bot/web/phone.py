@@ -6,6 +6,7 @@ Never acts on an unsigned request, and never says anything to a number that nobo
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -21,12 +22,14 @@ from bot.web.replies import Verb
 from bot.web.signatures import fields_of, form_of, is_signed, text_of
 from engine.directory import Person
 from engine.errors import Unavailable
-from engine.models import IncidentView, Via
+from engine.models import ORG, DeliveryStatus, IncidentView, Via
 from engine.notify.speech import answer_twiml, call_twiml
 from engine.notify.status import PRESSED
-from engine.store import deliveries
+from engine.store import deliveries, lines
 
 NO_CALL: Final = "This call is about nothing that is still known here."
+# Of the call that carried it: it goes by another one, or by none.
+OF_NO_CALL: Final = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.CANCELLED, DeliveryStatus.DEAD})
 DELIVERY_ID: Final = re.compile("[0-9]{1,18}")
 KEYS: Final = {"4": Verb.ACKNOWLEDGE, "6": Verb.RESOLVE, "8": Verb.ESCALATE}
 
@@ -53,13 +56,13 @@ class Phone:
         called = await self._called(_delivery_id(request))
         if called is None:
             return _xml(answer_twiml(NO_CALL))
-        view, person = called
+        views, person = called
         digits, ref = fields.get("Digits", ""), fields.get("CallSid", "")
         verb = KEYS.get(digits)
         if verb is None:  # "*", no key or a wrong one: say it again
-            said = call_twiml(view, self._url(request))
+            said = call_twiml(views, self._url(request))
         else:
-            said = answer_twiml(await self._inbox.act(verb, view, person, Via.VOICE))
+            said = answer_twiml(await self._inbox.act(verb, views, person, Via.VOICE))
         if digits and ref:
             with suppress(Unavailable):  # the caller hears what became of the key either way
                 await self._phones.provider_status(ref, PRESSED, None, _delivery_id(request))
@@ -94,17 +97,21 @@ class Phone:
         """The address that was signed. Why not path_qs: it may write the same query otherwise."""
         return self._phones.public_url.rstrip("/") + request.raw_path
 
-    async def _called(self, delivery_id: int | None) -> tuple[IncidentView, Person] | None:
+    async def _called(self, delivery_id: int | None) -> tuple[Sequence[IncidentView], Person] | None:
+        """What this call is about, the first first, and whom it called."""
         if delivery_id is None:
             return None
         async with self._parts.database.look() as tx:
-            found = await deliveries.read(tx, [delivery_id])
-        delivery = found.get(delivery_id)
-        if delivery is None or delivery.incident_id is None or delivery.person_id is None:
+            carried = await lines.carried_by(tx, ORG, [delivery_id])
+            found = await deliveries.read(tx, [delivery_id, *carried.get(delivery_id, ())])
+        call = found.pop(delivery_id, None)
+        if call is None or call.incident_id is None or call.person_id is None:
             return None
-        view = await self._parts.views.incident(delivery.incident_id)
-        person = (await self._parts.roster.directory()).people.get(delivery.person_id)
-        return None if view is None or person is None else (view, person)
+        others = [one.incident_id for _, one in sorted(found.items()) if one.status not in OF_NO_CALL]
+        ids = dict.fromkeys([call.incident_id, *(one for one in others if one is not None)])
+        views = await self._parts.views.incidents([*ids])
+        person = (await self._parts.roster.directory()).people.get(call.person_id)
+        return None if not views or person is None else (views, person)
 
 
 def _delivery_id(request: web.Request) -> int | None:

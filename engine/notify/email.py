@@ -93,7 +93,8 @@ class EmailTransport:
         """Nothing stays open between mails."""
 
     def _compose(self, page: Page) -> EmailMessage:
-        mail = render.mail(page, self._link_of(page))
+        many = render.is_bundle(page)
+        mail = render.bundled_mail(page, self._link_of) if many else render.mail(page, self._link_of(page))
         domain = self._server.sender.rpartition("@")[2]
         message = EmailMessage()
         message["From"] = f"Midwatch <{self._server.sender}>"
@@ -102,7 +103,7 @@ class EmailTransport:
         message["Date"] = format_datetime(self._clock.now())
         # The same for every attempt: a mail program shows a message that came twice once.
         message["Message-ID"] = f"<delivery.{page.id}@{domain}>"
-        if page.incident is not None:
+        if page.incident is not None and not many:
             thread = f"<incident.{page.incident.id}@{domain}>"
             message["In-Reply-To"] = thread
             message["References"] = thread

@@ -7,14 +7,14 @@ Everything of an alert is foreign text: cleaned, and escaped or defanged for its
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from typing import Final, TypeAlias
 
 from engine.links import Links
 from engine.models import Alert, AlertStatus, DeliveryKind, IncidentStatus, IncidentView, Link, Page
-from engine.notify import gsm7
+from engine.notify import bundle_words, gsm7
 from engine.notify.plain import defang, one_line, shorten, web_address
 
 NAME: Final = "Midwatch"
@@ -66,18 +66,29 @@ def sms(page: Page, *, answer_to: str | None = None, replies: bool = True) -> st
     view = page.incident
     if view is None:
         return _sms(f"{NAME}: ", _told(page))
+    if is_bundle(page):
+        how = _how_by_sms(page, view, answer_to, replies=replies)
+        return bundle_words.sms(NAME, page.incidents, f".{how}")
     service = gsm7.cut(gsm7.to_gsm(_service(view)), SERVICE_LENGTH)
     if page.kind not in ASKS_FOR_AN_ANSWER:
         return _sms(f"{NAME} #{view.number} {service}: ", _told(page) or _title(view))
     head = f"{NAME} #{view.number} {STATE[view.status]} {service}: "
     said = " - ".join(filter(None, (_told(page), _title(view))))
-    return _sms(head, said, f"{_others(view)}.{_how_by_sms(view, answer_to, replies=replies)}")
+    return _sms(head, said, f"{_others(view)}.{_how_by_sms(page, view, answer_to, replies=replies)}")
 
 
-def _how_by_sms(view: IncidentView, answer_to: str | None, *, replies: bool) -> str:
+def is_bundle(page: Page) -> bool:
+    """Does it ask for an answer about several incidents?"""
+    return page.kind in ASKS_FOR_AN_ANSWER and len(page.incidents) > 1
+
+
+def _how_by_sms(page: Page, view: IncidentView, answer_to: str | None, *, replies: bool) -> str:
+    many = is_bundle(page)
+    down = " Slack is down." if page.body.get(SLACK_DOWN) else ""
     if replies:
-        return f" {REPLY}"
-    return f" Text ACK {view.number} to {answer_to}" if answer_to else ""
+        return f"{down} Reply ACK ALL or ACK {view.number}" if many else f"{down} {REPLY}"
+    words = "ACK ALL" if many else f"ACK {view.number}"
+    return f"{down} Text {words} to {answer_to}" if answer_to else down
 
 
 def _sms(head: str, foreign: str, tail: str = "") -> str:
@@ -92,6 +103,8 @@ def subject(page: Page) -> str:
     view = page.incident
     if view is None:
         return shorten(f"[{NAME}] {_told(page)}", SUBJECT_LENGTH)
+    if is_bundle(page):
+        return shorten(f"[{NAME}] {bundle_words.headline(page.incidents)}", SUBJECT_LENGTH)
     return shorten(f"[{NAME} #{view.number}] {_service(view)}: {_title(view)}", SUBJECT_LENGTH)
 
 
@@ -105,6 +118,8 @@ def push(page: Page, link: str | None = None) -> str:
     view = page.incident
     if view is None:
         return text(page)
+    if is_bundle(page):
+        return bundle_words.in_short(page.incidents, PUSH_LENGTH)
     state = f"{STATE[view.status]}{_others(view)}" if page.kind in ASKS_FOR_AN_ANSWER else ""
     said = shorten(": ".join(filter(None, (state, _told(page)))) or _title(view), PUSH_LENGTH)
     return f"{said}\n{link}" if link else said
@@ -112,6 +127,37 @@ def push(page: Page, link: str | None = None) -> str:
 
 def mail(page: Page, link: str | None = None) -> Mail:
     return Mail(subject(page), f"{text(page, link)}\n\n{NOT_READ}", _html(page, link))
+
+
+def bundled_mail(page: Page, link_of: LinkOf) -> Mail:
+    """Each incident in a line, with the link that answers it."""
+    views, links = page.incidents, {one.incident.id: link_of(one) for one in _each(page) if one.incident}
+    title, left = bundle_words.headline(views), bundle_words.more(len(views) - bundle_words.LISTED)
+    lines, items = [title, ""], []
+    for view in views[: bundle_words.LISTED]:
+        link = links[view.id]
+        line = bundle_words.line(view, STATE[view.status])
+        lines += [f"- {line}", *([f"  {link}"] if link else [])]
+        items.append(f"<li>{_html_line(line, link)}</li>")
+    how = _how_to_answer(views[0], None)
+    plain = "\n".join([*lines, *filter(None, [left]), "", *how, "", NOT_READ])
+    parts = [f"<h2>{escape(title)}</h2>", f"<ul>{''.join(items)}</ul>", f"<p>{escape(left)}</p>"]
+    parts.append(f"<p>{'<br>'.join(map(escape, how))}</p><p><small>{NOT_READ}</small></p>")
+    return Mail(subject(page), plain, _document("".join(parts)))
+
+
+def _each(page: Page) -> list[Page]:
+    """A page for each delivery that it carries, and itself."""
+    alone = replace(page, carried=())
+    return [alone, *(replace(alone, id=one.id, incident=one.incident) for one in page.carried)]
+
+
+def _html_line(line: str, link: str | None) -> str:
+    return escape(line) if link is None else f'{escape(line)} <a href="{escape(link)}">Answer</a>'
+
+
+def _document(body: str) -> str:
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{body}</body></html>'
 
 
 def _lines(page: Page, link: str | None) -> list[str]:
@@ -139,7 +185,7 @@ def _html(page: Page, link: str | None) -> str:
         parts.append(f"<p>{'<br>'.join(map(escape, facts(view)))}</p>")
         parts.append(f"<ul>{''.join(map(_html_alert, view.alerts))}</ul>")
     parts.append(f"<p><small>{NOT_READ}</small></p>")
-    return f'<!doctype html><html lang="en"><meta charset="utf-8"><body>{"".join(parts)}</body></html>'
+    return _document("".join(parts))
 
 
 def _html_answer(view: IncidentView, link: str | None) -> str:

@@ -6,11 +6,13 @@ would make the call silent), escaped by the builder, and short: nobody listens f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from twilio.twiml.voice_response import Gather, VoiceResponse
 
 from engine.models import IncidentStatus, IncidentView, Page
+from engine.notify import bundle_words
 from engine.notify.plain import one_line, shorten, without_urls
 from engine.notify.render import ASKS_FOR_AN_ANSWER
 
@@ -18,6 +20,8 @@ SPOKEN: Final = 300
 SERVICE_LENGTH: Final = 40
 KEYS: Final = "Press 4 to acknowledge, 6 to resolve, 8 to escalate, star to repeat."
 BY_SMS: Final = "Reply 4 by SMS to acknowledge."
+KEYS_FOR_ALL: Final = "Press 4 to acknowledge all, 6 to resolve all, 8 to escalate all, star to repeat."
+ALL_BY_SMS: Final = "Reply ack all by SMS to acknowledge all."
 GATHER_SECONDS: Final = 8
 STATE: Final = {
     IncidentStatus.TRIGGERED: "firing",
@@ -30,13 +34,14 @@ STATE: Final = {
 def page_twiml(page: Page, action_url: str | None) -> str:
     """The call for any page: about an incident it asks for a key, else it says its text and ends."""
     if page.incident is not None and page.kind in ASKS_FOR_AN_ANSWER:
-        return call_twiml(page.incident, action_url)
+        return call_twiml(page.incidents, action_url)
     return answer_twiml(page.text or (page.incident.title if page.incident else ""))
 
 
-def call_twiml(view: IncidentView, action_url: str | None) -> str:
+def call_twiml(views: Sequence[IncidentView], action_url: str | None) -> str:
     """Says what is wrong, twice. With `action_url` a key is posted there; else SMS is the way."""
-    spoken = said(view, KEYS if action_url else BY_SMS)
+    keys, by_sms = (KEYS, BY_SMS) if len(views) == 1 else (KEYS_FOR_ALL, ALL_BY_SMS)
+    spoken = said_of(views, keys if action_url else by_sms)
     response = VoiceResponse()
     for _ in range(2):
         if action_url:
@@ -51,7 +56,7 @@ def call_twiml(view: IncidentView, action_url: str | None) -> str:
 def spoken(page: Page, ask: str) -> str:
     """What a call says where nothing can be pressed."""
     if page.incident is not None and page.kind in ASKS_FOR_AN_ANSWER:
-        return said(page.incident, ask).strip()
+        return said_of(page.incidents, ask).strip()
     return spoken_text(page.text or (page.incident.title if page.incident else ""), SPOKEN)
 
 
@@ -65,6 +70,10 @@ def answer_twiml(text: str, again_url: str | None = None) -> str:
         response.say(spoken)
     response.hangup()
     return str(response)
+
+
+def said_of(views: Sequence[IncidentView], ask: str) -> str:
+    return said(views[0], ask) if len(views) == 1 else bundle_words.spoken(views, SPOKEN, ask)
 
 
 def said(view: IncidentView, ask: str) -> str:

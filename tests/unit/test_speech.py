@@ -20,7 +20,7 @@ def spoken(twiml: str) -> list[str]:
 
 def test_a_call_says_it_twice_and_takes_one_digit() -> None:
     """Who calls, which incident, which service, what; then the keys; each time a gather."""
-    twiml = speech.call_twiml(view(), ACTION)
+    twiml = speech.call_twiml([view()], ACTION)
     sentence = (
         "Midwatch. Incident 42 firing, service checkout: db-1 is down. "
         "Press 4 to acknowledge, 6 to resolve, 8 to escalate, star to repeat."
@@ -34,7 +34,7 @@ def test_a_call_says_it_twice_and_takes_one_digit() -> None:
 
 def test_without_a_public_url_the_answer_is_an_sms() -> None:
     """No key could reach us, so none is asked for."""
-    twiml = speech.call_twiml(view(), None)
+    twiml = speech.call_twiml([view()], None)
     assert "<Gather" not in twiml
     assert len(spoken(twiml)) == 2
     assert all(text.endswith("Reply 4 by SMS to acknowledge.") for text in spoken(twiml))
@@ -49,13 +49,13 @@ def test_markup_of_an_alert_is_read_out_not_obeyed() -> None:
 @pytest.mark.parametrize("title", ["peanut butter & jelly <x>", "\ud800 lone", "null\x00", "]]><Hangup/>"])
 def test_a_call_is_valid_xml(title: str) -> None:
     """twilio-node#8, twilio-java#110: no character of an alert makes the call silent."""
-    assert spoken(speech.call_twiml(view(title=title), ACTION))
+    assert spoken(speech.call_twiml([view(title=title)], ACTION))
 
 
 @given(st.text(max_size=500), st.text(max_size=100), st.booleans())
 def test_nobody_listens_for_a_minute(title: str, service: str, keys: bool) -> None:
     """Any alert: at most 300 characters, the request at the end is never cut."""
-    texts = spoken(speech.call_twiml(view(title=title, service=service), ACTION if keys else None))
+    texts = spoken(speech.call_twiml([view(title=title, service=service)], ACTION if keys else None))
     assert all(len(text) <= speech.SPOKEN for text in texts)
     assert all(text.endswith(speech.KEYS if keys else speech.BY_SMS) for text in texts)
 
@@ -64,7 +64,7 @@ def test_an_address_is_not_spelled_out() -> None:
     """A URL is spoken as "a link"."""
     assert (
         ": see a link for it."
-        in spoken(speech.call_twiml(view(title="see https://grafana.example/d/1?x=y for it"), ACTION))[0]
+        in spoken(speech.call_twiml([view(title="see https://grafana.example/d/1?x=y for it")], ACTION))[0]
     )
 
 

@@ -89,7 +89,7 @@ def sms_to(person: Person, view: IncidentView, delivery_id: int = 1, method: Met
 class FakePager:
     """Incidents by id; what was asked of it stays readable."""
 
-    incidents: dict[int, IncidentView] = field(default_factory=dict)
+    held: dict[int, IncidentView] = field(default_factory=dict)
     sent: list[Delivery] = field(default_factory=list)
     bodies: list[tuple[int, int, Body]] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
@@ -97,7 +97,7 @@ class FakePager:
     fails: Exception | None = None
 
     def add(self, *views: IncidentView) -> None:
-        self.incidents.update({view.id: view for view in views})
+        self.held.update({view.id: view for view in views})
 
     # the receiver
 
@@ -127,10 +127,10 @@ class FakePager:
         if self.fails is not None:
             raise self.fails
         self.acts.append(("open", service_id, actor))
-        for view in self.incidents.values():
+        for view in self.held.values():
             if dedup_key is not None and view.raw_severity == dedup_key:
                 return view.id, False
-        made = incident(len(self.incidents) + 1, title=title, raw_severity=dedup_key or "")
+        made = incident(len(self.held) + 1, title=title, raw_severity=dedup_key or "")
         self.add(made)
         return made.id, True
 
@@ -144,10 +144,10 @@ class FakePager:
 
     async def escalate(self, incident_id: int, actor: Actor) -> Answer:
         self.acts.append(("escalate", incident_id, actor))
-        return Answer(self.incidents[incident_id], True, "escalated")
+        return Answer(self.held[incident_id], True, "escalated")
 
     async def merge(self, incident_id: int, actor: Actor, into: int) -> Answer:
-        number = self.incidents[into].number
+        number = self.held[into].number
         return self._moved("merge", incident_id, actor, IncidentStatus.RESOLVED, number)
 
     async def unmerge(self, incident_id: int, actor: Actor) -> Answer:
@@ -157,36 +157,39 @@ class FakePager:
         self, verb: str, incident_id: int, actor: Actor, status: IncidentStatus, into: int | None
     ) -> Answer:
         self.acts.append((verb, incident_id, actor))
-        self.add(replace(self.incidents[incident_id], status=status, merged_into=into))
-        return Answer(self.incidents[incident_id], True, verb)
+        self.add(replace(self.held[incident_id], status=status, merged_into=into))
+        return Answer(self.held[incident_id], True, verb)
 
     def _act(self, verb: str, status: IncidentStatus, incident_id: int, actor: Actor) -> Answer:
         if self.fails is not None:
             raise self.fails
         self.acts.append((verb, incident_id, actor))
-        view = self.incidents[incident_id]
+        view = self.held[incident_id]
         if view.status in {status, IncidentStatus.RESOLVED}:
             return Answer(view, False, f"already {view.status}")
         changed = replace(view, status=status)
-        self.incidents[incident_id] = changed
+        self.held[incident_id] = changed
         return Answer(changed, True, status.value)
 
     # the views
 
     async def incident(self, incident_id: int) -> IncidentView | None:
-        return self.incidents.get(incident_id)
+        return self.held.get(incident_id)
+
+    async def incidents(self, ids: Sequence[int]) -> Sequence[IncidentView]:
+        return [self.held[one] for one in ids if one in self.held]
 
     async def is_there(self, org_id: int, incident_id: int) -> bool:
-        view = self.incidents.get(incident_id)
+        view = self.held.get(incident_id)
         return view is not None and view.org_id == org_id
 
     async def by_number(self, number: int) -> IncidentView | None:
-        return next((view for view in self.incidents.values() if view.number == number), None)
+        return next((view for view in self.held.values() if view.number == number), None)
 
     async def list(
         self, statuses: Sequence[IncidentStatus] | None, limit: int, before_id: int | None
     ) -> Sequence[IncidentView]:
-        views = sorted(self.incidents.values(), key=lambda view: -view.id)
+        views = sorted(self.held.values(), key=lambda view: -view.id)
         return [
             view
             for view in views
@@ -201,7 +204,7 @@ class FakePager:
 
     async def open_texted_to(self, address_hash: str) -> Sequence[IncidentView]:
         texted = {each.incident_id for each in self.sent if each.method is Method.SMS}
-        views = sorted(self.incidents.values(), key=lambda view: view.number)
+        views = sorted(self.held.values(), key=lambda view: view.number)
         return [v for v in views if v.id in texted and v.status is not IncidentStatus.RESOLVED]
 
 

@@ -17,7 +17,7 @@ from twilio.request_validator import RequestValidator
 from engine.errors import Unavailable
 from engine.models import ORG, DeliveryStatus, IncidentStatus, IncidentView, Method, Via
 from engine.schema import deliveries, incidents
-from engine.store import people
+from engine.store import contacts, people
 from tests.fakes import START
 from tests.web.conftest import AUTH_TOKEN, PHONE, PUBLIC_URL, Answered, Client, World
 from tests.web.fakes import ANA, BEN, SERVICE, incident, sms_to
@@ -75,7 +75,7 @@ async def test_a_bare_reply_with_several_open_lists_them(client: Client, world: 
     texted(world, incident(42), incident(43, IncidentStatus.ACKNOWLEDGED))
     answer = await text(client, "4")
     assert answer == (
-        "#42 triggered: db-42 is down\n#43 acknowledged: db-43 is down\nReply ack and the number."
+        "#42 triggered: db-42 is down\n#43 acknowledged: db-43 is down\n2 are open: reply ack all or ack 42"
     )
     assert world.pager.acts == []
     assert await text(client, "ack 43") == "#43 already acknowledged: db-43 is down"
@@ -119,7 +119,7 @@ async def test_a_shared_phone_answers_for_whoever_was_paged(client: Client, worl
     """Two people have one number: the reply counts as that of the one who was texted."""
     vault = world.parts.vault
     await world.database.write(
-        lambda tx: people.save_method(
+        lambda tx: contacts.save_method(
             tx, ORG, BEN.id, Method.SMS, PHONE, vault=vault, verified_by="test", now=START
         )
     )
