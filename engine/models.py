@@ -332,6 +332,8 @@ class Attempt:
     at: datetime
     level: int
     reason: str = ""
+    tries: int = 0
+    skipped: tuple[tuple[Method, str], ...] = ()  # what their page leaves out, and why
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Final
 from bot.slack import escape, words
 from bot.slack.message import Block, Message, actions, button, context, option, overflow, section
 from bot.slack.words import State
-from engine.models import Alert, Attempt, DeliveryStatus, IncidentStatus, IncidentView, Via
+from engine.models import Alert, Attempt, DeliveryStatus, IncidentStatus, IncidentView, Method, Via
 
 TITLE_MAX: Final = 250
 SECTION_MAX: Final = 2000  # the whole card stays near 8,000 characters
@@ -23,6 +23,7 @@ PLAIN_MAX: Final = 3000
 LABELS_SHOWN: Final = 30
 LINKS_SHOWN: Final = 8
 PEOPLE_SHOWN: Final = 8
+METHODS_SHOWN: Final = 6
 
 ACK: Final = "incident_ack"
 RESOLVE: Final = "incident_resolve"
@@ -32,14 +33,18 @@ UNMERGE: Final = "incident_unmerge"
 MORE: Final = "incident_more"
 BLOCK_PREFIX: Final = "incident:"
 
-_MARKS: Final = {
-    DeliveryStatus.QUEUED: "⏳",
-    DeliveryStatus.SENDING: "…",
-    DeliveryStatus.SENT: "✓",
-    DeliveryStatus.DELIVERED: "✓",
-    DeliveryStatus.UNCONFIRMED: "?",
-    DeliveryStatus.DEAD: "✗",
+# Of a status that the card shows; a call has words of its own.
+_SAID: Final = {
+    DeliveryStatus.QUEUED: "queued for",
+    DeliveryStatus.SENDING: "sending",
+    DeliveryStatus.SENT: "sent",
+    DeliveryStatus.DELIVERED: "delivered",
+    DeliveryStatus.UNCONFIRMED: "unconfirmed",
+    DeliveryStatus.DEAD: "dead",
 }
+_SAID_OF_CALLS: Final = {DeliveryStatus.SENT: "ringing since", DeliveryStatus.DELIVERED: "answered"}
+# Slack says nothing of a message after it took it.
+_SAID_OF_SLACK: Final = {DeliveryStatus.SENT: "✓", DeliveryStatus.DELIVERED: "✓"}
 HUNG_UP: Final = "hung up"  # as the status of a call says it: it was sent, and somebody's answer ended it
 
 
@@ -141,14 +146,25 @@ def _paging(view: IncidentView) -> Iterator[str]:
     """Who is being paged, and when the next step is."""
     if view.status not in {IncidentStatus.TRIGGERED, IncidentStatus.UNANSWERED}:
         return
+    if view.status is IncidentStatus.UNANSWERED:
+        yield f"📟 Nobody answered: {_tried(view)}"
     people = sorted({receipt.person for receipt in view.receipts if _is_paging(receipt, view)})
     rung = words.level(view.level)
     if people:
         yield f"📟 Paging {', '.join(escape.line(name, 60) for name in people[:PEOPLE_SHOWN])} ({rung})"
     elif view.status is IncidentStatus.UNANSWERED:
-        yield "📟 Nobody answered; trying the fallback chain"
+        yield "📟 Trying the fallback chain"
     if view.next_step_at and not view.held_until:
         yield f"Next: {_next_level(view)} at {escape.time_of_day(view.next_step_at)}"
+
+
+def _tried(view: IncidentView) -> str:
+    """ "tried 7 times, 3 people": since paging began or was begun anew."""
+    begun = [one for one in view.receipts if one.tries]
+    times, people = sum(one.tries for one in begun), len({one.person for one in begun})
+    if not times:
+        return "nobody could be tried"
+    return f"tried {times} time{'' if times == 1 else 's'}, {people} {'person' if people == 1 else 'people'}"
 
 
 def _is_paging(receipt: Attempt, view: IncidentView) -> bool:
@@ -165,28 +181,48 @@ def _next_level(view: IncidentView) -> str:
 
 
 def _receipts(view: IncidentView) -> Iterator[str]:
-    """ "ana: DM ✓ 02:14:03 · SMS ✓ 02:15:04": what went out to whom, each person on one line."""
-    told = [receipt for receipt in view.receipts if receipt.status in _MARKS or _hung_up(receipt)]
+    """ "ana: DM ✓ 02:14:03 · SMS delivered 02:15:04 · call ringing": each person on one line."""
+    told = [receipt for receipt in view.receipts if receipt.status in _SAID or _hung_up(receipt)]
     told.sort(key=lambda receipt: (receipt.level, receipt.person, receipt.at))
     people = [list(group) for _, group in groupby(told, key=lambda receipt: (receipt.level, receipt.person))]
     for attempts in people[-PEOPLE_SHOWN:]:
-        shown = " · ".join(_receipt(attempt) for attempt in attempts[-6:])
-        yield f"{escape.line(attempts[0].person, 60)}: {shown}"
+        shown = [_receipt(attempt) for attempt in attempts[-METHODS_SHOWN:]]
+        shown += [f"+{len(attempts) - METHODS_SHOWN}"] if len(attempts) > METHODS_SHOWN else []
+        shown += [_skipped(*one) for one in dict.fromkeys(one for each in attempts for one in each.skipped)]
+        yield f"{escape.line(attempts[0].person, 60)}: {' · '.join(shown)}"
     if len(people) > PEOPLE_SHOWN:
-        yield f"and {len(people) - PEOPLE_SHOWN} more people"
+        yield f"+{len(people) - PEOPLE_SHOWN}: `/oncall why {view.number}`"
 
 
 def _hung_up(attempt: Attempt) -> bool:
     return attempt.status is DeliveryStatus.CANCELLED and attempt.reason.startswith(HUNG_UP)
 
 
+def _skipped(method: Method, why: str) -> str:
+    return f"{words.METHOD[method]} skipped: {escape.line(why, 60)}"
+
+
 def _receipt(attempt: Attempt) -> str:
+    name, at = words.METHOD[attempt.method], escape.time_of_day(attempt.at)
+    why = f" ({escape.line(attempt.reason, 80)})" if attempt.reason else ""
     if _hung_up(attempt):
-        return f"{words.METHOD[attempt.method]} ✗ {HUNG_UP} {escape.time_of_day(attempt.at)}"
-    text = f"{words.METHOD[attempt.method]} {_MARKS[attempt.status]} {escape.time_of_day(attempt.at)}"
-    if attempt.status is DeliveryStatus.DEAD and attempt.reason:
-        return f"{text} ({escape.line(attempt.reason, 80)})"
-    return text
+        return f"{name} {HUNG_UP} {at}"
+    match attempt.status:
+        case DeliveryStatus.QUEUED if attempt.tries or attempt.reason:  # when again is its timer's to say
+            return f"{name} queued again{why}"
+        case DeliveryStatus.SENDING:
+            return f"{name} sending"
+        case DeliveryStatus.DEAD:
+            tries = f" after {attempt.tries} tries" if attempt.tries > 1 else ""
+            return f"{name} dead {at}{tries}{why}"
+        case DeliveryStatus.UNCONFIRMED:
+            return f"{name} unconfirmed {at}{why}"
+    return f"{name} {_word(attempt)} {at}"
+
+
+def _word(attempt: Attempt) -> str:
+    own = {Method.VOICE: _SAID_OF_CALLS, Method.SLACK: _SAID_OF_SLACK, Method.CHANNEL: _SAID_OF_SLACK}
+    return own.get(attempt.method, {}).get(attempt.status) or _SAID[attempt.status]
 
 
 def footer(view: IncidentView) -> str:

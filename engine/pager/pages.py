@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 from engine.contact import Step
 from engine.directory import Directory
 from engine.escalation.fate import FALLBACK, Effect, Fate, PageFallback, PageLevel, PageResponder, Say, Tell
 from engine.models import DeliveryKind, Method, NewDelivery, Urgency
 from engine.pager.ladder import Link, steps
+from engine.skipped import noted, skipped
 
 
 class Pages:
@@ -23,6 +25,7 @@ class Pages:
         self._directory = directory
         self._now = now
         self._known: dict[tuple[int, Urgency], tuple[Step, ...]] = {}
+        self._left_out: dict[tuple[int, Urgency], dict[str, Any]] = {}
 
     def of(self, effect: Effect, incident_id: int, fate: Fate, chain: Sequence[Link]) -> list[NewDelivery]:
         """What must be sent for an effect, the incident's fate being this; none for most effects."""
@@ -41,8 +44,14 @@ class Pages:
     def _steps(self, person_id: int, urgency: Urgency) -> tuple[Step, ...]:
         asked = (person_id, urgency)
         if asked not in self._known:
-            self._known[asked] = steps(self._directory.people[person_id], urgency)
+            person = self._directory.people[person_id]
+            self._known[asked] = steps(person, urgency)
+            self._left_out[asked] = noted(skipped(person, self._known[asked]))
         return self._known[asked]
+
+    def _body(self, person_id: int, urgency: Urgency, step: Step) -> dict[str, Any]:
+        """Which methods are left out stands in the first step, for whoever asks why."""
+        return self._left_out[person_id, urgency] if step.index == 0 else {}
 
     def _rung(
         self, people: Iterable[int], channels: Iterable[str], incident_id: int, fate: Fate, level: int
@@ -74,6 +83,7 @@ class Pages:
                 pass_=fate.pass_,
                 level=level,
                 step=step.index,
+                body=self._body(person_id, fate.urgency, step),
             )
             for step in self._steps(person_id, fate.urgency)
         ]
@@ -109,6 +119,7 @@ class Pages:
                 round=fate.round,
                 pass_=ask.sequence,
                 step=step.index,
+                body=self._body(who, fate.urgency, step),
             )
             for step in self._steps(who, fate.urgency)
         ]

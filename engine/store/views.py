@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
 
+from engine import skipped
 from engine.db import Tx, any_of, given, given_list
 from engine.models import (
     Alert,
@@ -185,6 +186,8 @@ _RECEIPTS = (
         deliveries.c.status,
         deliveries.c.level,
         deliveries.c.reason,
+        deliveries.c.attempts,
+        deliveries.c.body,
         sa.func.coalesce(deliveries.c.ended_at, deliveries.c.sent_at, deliveries.c.due_at).label("at"),
     )
     .select_from(
@@ -221,4 +224,6 @@ def _receipt(row: RowMapping) -> Attempt:
         at=row["at"],
         level=row["level"],
         reason=row["reason"],
+        tries=row["attempts"],
+        skipped=skipped.read(row["body"]),
     )

@@ -13,7 +13,7 @@ import pytest
 from bot.slack import blocks
 from bot.slack.lint import lint_message
 from bot.slack.message import Message
-from engine.models import DeliveryStatus, IncidentView, Method, Via
+from engine.models import DeliveryStatus, IncidentStatus, IncidentView, Method, Via
 from tests.slack.views import NOW, a_view, acked, an_alert, an_attempt, resolved, variations
 
 VIEWS = variations()
@@ -145,26 +145,71 @@ def test_the_next_step_of_a_level_not_yet_paged_is_that_level() -> None:
     assert "Next: level 1 at" in shown(blocks.card(a_view(receipts=())))
 
 
-def test_receipts_show_each_way_with_its_fate() -> None:
-    """Every person has a line with what was sent, and a dead delivery says why."""
-    receipts = (
-        an_attempt(),
-        an_attempt(method=Method.SMS, status=DeliveryStatus.DEAD, reason="number unreachable"),
-        an_attempt(method=Method.VOICE, status=DeliveryStatus.CANCELLED),
-    )
-    text = shown(blocks.card(a_view(receipts=receipts)))
-    assert re.search(r"ana: DM ✓ <!date[^>]+> · SMS ✗ <!date[^>]+> \(number unreachable\)$", text, re.M)
+AT = r"<!date[^>]+>"
 
 
-def test_a_call_that_an_answer_ended_stays_in_the_receipts() -> None:
-    """Somebody else answered: the call that rang is shown as hung up, and what was never sent is not."""
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, rf"DM ✓ {AT}"),
+        ({"method": Method.SMS}, rf"SMS sent {AT}"),
+        ({"method": Method.SMS, "status": DeliveryStatus.DELIVERED}, rf"SMS delivered {AT}"),
+        ({"method": Method.SMS, "status": DeliveryStatus.SENDING}, r"SMS sending"),
+        ({"method": Method.SMS, "status": DeliveryStatus.QUEUED}, rf"SMS queued for {AT}"),
+        (
+            {"method": Method.SMS, "status": DeliveryStatus.QUEUED, "tries": 1, "reason": "Twilio: 503"},
+            r"SMS queued again \(Twilio: 503\)",
+        ),
+        (
+            {"method": Method.SMS, "status": DeliveryStatus.DEAD, "tries": 4, "reason": "no such number"},
+            rf"SMS dead {AT} after 4 tries \(no such number\)",
+        ),
+        ({"method": Method.VOICE}, rf"call ringing since {AT}"),
+        ({"method": Method.VOICE, "status": DeliveryStatus.DELIVERED}, rf"call answered {AT}"),
+        (
+            {"method": Method.VOICE, "status": DeliveryStatus.UNCONFIRMED, "reason": "no key pressed"},
+            rf"call unconfirmed {AT} \(no key pressed\)",
+        ),
+        (
+            {"method": Method.VOICE, "status": DeliveryStatus.CANCELLED, "reason": "hung up"},
+            rf"call hung up {AT}",
+        ),
+        ({"skipped": ((Method.SMS, "STOP"),)}, rf"DM ✓ {AT} · SMS skipped: STOP"),
+    ],
+)
+def test_a_receipt_says_what_became_of_it(changes: dict[str, Any], said: str) -> None:
+    """Each way in its own words, with the time, the tries and the reason where there are some."""
+    text = shown(blocks.card(a_view(receipts=(an_attempt(**changes),))))
+    assert re.search(rf"^ana: {said}$", text, re.M), text
+
+
+def test_every_person_has_a_line() -> None:
+    """What was never sent is not shown; of a crowd the last stand there, and how many more there are."""
+    cancelled = an_attempt(method=Method.SMS, status=DeliveryStatus.CANCELLED, reason="acknowledged by ben")
+    text = shown(blocks.card(a_view(receipts=(an_attempt(), cancelled, an_attempt(person="ben")))))
+    assert re.search(rf"^ana: DM ✓ {AT}\nben: DM ✓ {AT}$", text, re.M)
+    crowd = tuple(an_attempt(person=f"p{number:02}") for number in range(11))
+    assert "+3: `/oncall why 42`" in shown(blocks.card(a_view(receipts=crowd)))
+
+
+def test_what_nobody_answered_says_how_often_who_was_tried() -> None:
+    """The count is on the black card, beside whoever is being paged now."""
     receipts = (
-        an_attempt(method=Method.VOICE, status=DeliveryStatus.CANCELLED, reason="hung up"),
-        an_attempt(method=Method.SMS, status=DeliveryStatus.CANCELLED, reason="acknowledged by ben"),
+        an_attempt(tries=1),
+        an_attempt(method=Method.SMS, status=DeliveryStatus.DEAD, tries=4),
+        an_attempt(person="ben", tries=1),
+        an_attempt(person="cho", tries=1, level=-2),
+        an_attempt(person="dan", status=DeliveryStatus.QUEUED),
     )
-    text = shown(blocks.card(a_view(receipts=receipts)))
-    assert re.search(r"ana: call ✗ hung up <!date[^>]+>$", text, re.M)
-    assert "SMS" not in text
+    view = a_view(status=IncidentStatus.UNANSWERED, level=-2, receipts=receipts)
+    card = blocks.card(view)
+    assert card.attachments[0]["color"] == "#1f2937"
+    assert card.text.startswith("⚫ UNANSWERED")
+    assert "Nobody answered: tried 7 times, 3 people" in shown(card)
+    assert "Paging cho (fallback chain)" in shown(card)
+    assert "tried 7 times" in shown(blocks.plain(view))
+    nobody = a_view(status=IncidentStatus.UNANSWERED, level=-2, receipts=())
+    assert "nobody could be tried" in shown(blocks.card(nobody))
 
 
 def test_a_mention_stands_in_the_text_of_a_channel_page() -> None:
