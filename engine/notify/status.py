@@ -6,7 +6,7 @@ order the provider's answers come.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -23,7 +23,7 @@ from engine.notify.next_rule import pull_next_rules
 from engine.notify.twilio_errors import TRANSIENT
 from engine.nudge import Nudge
 from engine.pager.apply import card_armings
-from engine.store import deliveries, incidents, timers
+from engine.store import deliveries, incidents, lines, timers
 from engine.store.incidents import Incident
 from engine.store.timers import Arming
 
@@ -92,15 +92,16 @@ class ProviderStatus:
         known = await self._directory_now()
 
         async def unit(tx: Tx) -> Taken:
-            delivery = await _find(tx, provider_ref, delivery_id)
-            if delivery is None:
-                return Taken()
-            held = await incidents.lock(tx, [delivery.incident_id]) if delivery.incident_id else []
-            delivery = (await deliveries.read(tx, [delivery.id]))[delivery.id]
-            said = _meaning(delivery, status, error_code)
-            if said is None or not _is_about(delivery, provider_ref):
-                return Taken()
-            return await _apply(tx, delivery, said, held[0] if held else None, known, self._clock.now())
+            ids = await _find(tx, provider_ref, delivery_id)
+            about = {*(await deliveries.incidents_of(tx, ids)).values()}
+            held = {one.id: one for one in await incidents.lock(tx, sorted(about))}
+            found = (await deliveries.read(tx, ids)).values()
+            meant = [
+                (one, said)
+                for one in found
+                if _is_about(one, provider_ref) and (said := _meaning(one, status, error_code)) is not None
+            ]
+            return await _apply(tx, meant, held, known, self._clock.now())
 
         taken = await self._database.write(unit, rank=Writer.OUTCOME)
         count(taken.deaths)
@@ -110,11 +111,13 @@ class ProviderStatus:
         return taken.changed
 
 
-async def _find(tx: Tx, provider_ref: str, delivery_id: int | None) -> Delivery | None:
-    found = await deliveries.by_ref(tx, ORG, provider_ref)
-    if found is not None or delivery_id is None:
-        return found
-    return (await deliveries.read(tx, [delivery_id])).get(delivery_id)
+async def _find(tx: Tx, provider_ref: str, delivery_id: int | None) -> list[int]:
+    """The deliveries in this message: its own, and those that it carries."""
+    own = await deliveries.by_ref(tx, ORG, provider_ref)
+    if not own and delivery_id is not None:
+        own = [delivery_id]
+    carried = await lines.carried_by(tx, ORG, own) if own else {}
+    return sorted({*own, *(one for each in carried.values() for one in each)})
 
 
 def _is_about(delivery: Delivery, provider_ref: str) -> bool:
@@ -124,20 +127,30 @@ def _is_about(delivery: Delivery, provider_ref: str) -> bool:
 
 
 async def _apply(
-    tx: Tx, delivery: Delivery, said: Said, incident: Incident | None, known: Directory, now: datetime
+    tx: Tx,
+    meant: Sequence[tuple[Delivery, Said]],
+    held: Mapping[int, Incident],
+    known: Directory,
+    now: datetime,
 ) -> Taken:
-    again = said.again and delivery.status is DeliveryStatus.SENT and delivery.attempts < TRIES
-    status = DeliveryStatus.QUEUED if again else said.status
-    await deliveries.set_status(tx, delivery.id, status, said.reason, now)
-    if again:
-        await timers.arm(tx, ORG, [Arming(TimerKind.DELIVER, delivery.id, now + DELAYS[0])])
-    if said.status is DeliveryStatus.DEAD:
-        await pull_next_rules(tx, [delivery], now)
-    deaths = (Death(delivery, said.reason, incident),) if status is DeliveryStatus.DEAD else ()
+    again = [one for one, said in meant if said.again and _may_go_again(one)]
+    for one, said in meant:
+        status = DeliveryStatus.QUEUED if one in again else said.status
+        await deliveries.set_status(tx, one.id, status, said.reason, now)
+    await timers.arm(tx, ORG, [Arming(TimerKind.DELIVER, one.id, now + DELAYS[0]) for one in again])
+    lost = [(one, said) for one, said in meant if said.status is DeliveryStatus.DEAD]
+    await pull_next_rules(tx, [one for one, _ in lost], now)
+    deaths = tuple(
+        Death(one, said.reason, held.get(one.incident_id or 0)) for one, said in lost if one not in again
+    )
     await died(tx, deaths, known, now)
-    if incident is not None:
-        await timers.arm(tx, ORG, await card_armings(tx, ORG, [incident.id], now))
-    return Taken(True, deaths)
+    shown = sorted({one.incident_id for one, _ in meant if one.incident_id is not None})
+    await timers.arm(tx, ORG, await card_armings(tx, ORG, shown, now))
+    return Taken(bool(meant), deaths)
+
+
+def _may_go_again(delivery: Delivery) -> bool:
+    return delivery.status is DeliveryStatus.SENT and delivery.attempts < TRIES
 
 
 def _meaning(delivery: Delivery, status: str, error_code: str | None) -> Said | None:

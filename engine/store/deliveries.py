@@ -11,7 +11,7 @@ from sqlalchemy import RowMapping
 
 from engine.bulk import Insert, ReturningInsert, insert_many, update_many
 from engine.db import Tx, any_of, given, given_list
-from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method, NewDelivery
+from engine.models import Delivery, DeliveryKind, DeliveryStatus, IncidentStatus, Method, NewDelivery
 from engine.outage import WAITS
 from engine.schema import REFERRED, contact_methods, deliveries, incidents
 
@@ -122,17 +122,20 @@ async def of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list
     return [delivery_of(row) for row in rows.mappings()]
 
 
-_BY_REF = sa.select(deliveries).where(
-    deliveries.c.org_id == given("org", deliveries.c.org_id),
-    deliveries.c.provider_ref == given("ref", deliveries.c.provider_ref),
-    REFERRED,
+_BY_REF = (
+    sa.select(deliveries.c.id)
+    .where(
+        deliveries.c.org_id == given("org", deliveries.c.org_id),
+        deliveries.c.provider_ref == given("ref", deliveries.c.provider_ref),
+        REFERRED,
+    )
+    .order_by(deliveries.c.id)
 )
 
 
-async def by_ref(tx: Tx, org_id: int, provider_ref: str) -> Delivery | None:
-    rows = await tx.execute(_BY_REF, {"org": org_id, "ref": provider_ref})
-    row = rows.mappings().first()
-    return None if row is None else delivery_of(row)
+async def by_ref(tx: Tx, org_id: int, provider_ref: str) -> list[int]:
+    """The deliveries that went in the message with this reference."""
+    return [*await tx.scalars(_BY_REF, {"org": org_id, "ref": provider_ref})]
 
 
 _TO_CANCEL = sa.select(deliveries.c.id, deliveries.c.incident_id).where(
@@ -205,15 +208,32 @@ async def revive(tx: Tx, org_id: int, incident_id: int, epoch: int) -> list[tupl
     return [(one, due_at) for one, due_at in rows]
 
 
+_beside = deliveries.alias("beside")
+_its_incident = incidents.alias("its_incident")
+# In the same call, about an incident for which somebody is being paged still.
+_WANTED_BESIDE = (
+    sa.select(_beside.c.id)
+    .join(_its_incident, _its_incident.c.id == _beside.c.incident_id)
+    .where(
+        _beside.c.org_id == deliveries.c.org_id,
+        _beside.c.provider_ref == deliveries.c.provider_ref,
+        sa.text("beside.provider_ref <> ''"),
+        _beside.c.id != deliveries.c.id,
+        _beside.c.round == _its_incident.c.round,
+        _its_incident.c.status.in_([IncidentStatus.TRIGGERED.value, IncidentStatus.UNANSWERED.value]),
+    )
+    .correlate(deliveries)
+)
 _RINGING = sa.select(deliveries).where(
     _OF_THESE_INCIDENTS,
     deliveries.c.method == Method.VOICE.value,
     deliveries.c.status == DeliveryStatus.SENT.value,
+    ~sa.exists(_WANTED_BESIDE),
 )
 
 
 async def ringing(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list[Delivery]:
-    """Calls that were placed and of which no end is known."""
+    """Calls that were placed and of which no end is known, unless they ring for another incident too."""
     rows = await tx.execute(_RINGING, {"org": org_id, "incidents": incident_ids})
     return [delivery_of(row) for row in rows.mappings()]
 

@@ -275,8 +275,7 @@ async def test_every_statement_works_a_dozen_times_on_one_connection(any_databas
             await attempts.begin(tx, ORG, [it], START)
             sent = ended(it, 2, "sent", DeliveryStatus.SENT, provider="p", provider_ref=f"r{n}")
             await attempts.record(tx, ORG, [sent], START)
-            found = await deliveries.by_ref(tx, ORG, f"r{n}")
-            assert found is not None
+            assert await deliveries.by_ref(tx, ORG, f"r{n}") == [it]
             assert [d.id for d in await deliveries.queued(tx, ORG, [incident])] == [other]
             assert await deliveries.with_living_pages(tx, ORG, [incident]) == {incident}
             await deliveries.ringing(tx, ORG, [incident])
