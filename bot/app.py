@@ -106,11 +106,11 @@ def build(
     """`transports` replace those of the settings, the Slack one too."""
     later = Later()
     core = _core(settings, clock, later.hang_up)
-    slack_watch = SlackWatch(core.database, clock, core.roster.directory, core.nudge)
-    slack = _slack(settings, core, later.silent)
+    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+    slack_watch = SlackWatch(core.database, clock, core.roster.directory, core.nudge, owner)
+    slack = _slack(settings, core, later.silent, slack_watch)
     made = _transports(settings, core, slack) if transports is None else transports
     used = Transports(made)
-    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     pipeline = later.pipeline = _pipeline(settings, core, used, owner, slack_watch)
     worker = _worker(settings, core, pipeline, slack, owner)
     core.nudge.subscribe(worker.wake)
@@ -155,7 +155,9 @@ def _core(settings: Settings, clock: Clock, hang_up: Callable[[Calls], None]) ->
     )
 
 
-def _slack(settings: Settings, core: Core, silent: Callable[[], timedelta | None]) -> Slack | None:
+def _slack(
+    settings: Settings, core: Core, silent: Callable[[], timedelta | None], watch: SlackWatch
+) -> Slack | None:
     if settings.slack_bot_token is None:
         return None
     return Slack(
@@ -169,6 +171,7 @@ def _slack(settings: Settings, core: Core, silent: Callable[[], timedelta | None
         core.views,
         core.nudge,
         silent,
+        watch,
     )
 
 

@@ -108,9 +108,11 @@ class App:
             self._runner = runner(self.web)
             await self._runner.setup()
             await TCPSite(self._runner, self.settings.host, self.settings.port).start()
-        if (slack := self.slack) is not None and self.hears_slack:
-            await slack.start()
-            pulse.expect("slack", lambda: slack.ticked_at, within=AWAY)
+        if (slack := self.slack) is not None:
+            await slack.start(hears=self.hears_slack)
+            pulse.expect("slack_standing", lambda: slack.outage.ticked_at)
+            if self.hears_slack:
+                pulse.expect("slack", lambda: slack.ticked_at, within=AWAY)
         if unreachable(self.settings):
             log.error("twilio.no_callbacks", hint="MIDWATCH_PUBLIC_URL is no public address: see doctor")
         self.lookout.start()

@@ -230,26 +230,27 @@ def react(world: World, message: Message, name: str, user: str) -> None:
         raise SlackError("already_reacted")
     users.append(user)
     world.space.touched(message)
+    _tell_of_reaction(world, "reaction_added", message, name, user)
+
+
+def _tell_of_reaction(world: World, kind: str, message: Message, name: str, user: str) -> None:
+    """Slack tells an app of its own reactions, too; Bolt is what drops them."""
     item = {"type": "message", "channel": message.channel, "ts": message.ts}
-    event = {
-        "type": "reaction_added",
-        "user": user,
-        "reaction": name,
-        "item_user": message.user,
-        "item": item,
-    }
+    event = {"type": kind, "user": user, "reaction": name, "item_user": message.user, "item": item}
     world.events.emit({**event, "event_ts": world.space.new_ts()})
 
 
 def remove_reaction(world: World, call: Call) -> Json:
     message = _reacted(world, call)
-    users = message.reactions.get(call.text("name"), [])
-    if world.space.team.bot_user not in users:
+    name, bot = call.text("name"), world.space.team.bot_user
+    users = message.reactions.get(name, [])
+    if bot not in users:
         raise SlackError("no_reaction")
-    users.remove(world.space.team.bot_user)
+    users.remove(bot)
     if not users:
-        del message.reactions[call.text("name")]
+        del message.reactions[name]
     world.space.touched(message)
+    _tell_of_reaction(world, "reaction_removed", message, name, bot)
     return {}
 
 

@@ -36,7 +36,7 @@ SCOPES = _words(
 EVENTS = _words(
     "app_home_opened app_mention app_uninstalled tokens_revoked channel_archive channel_deleted"
     " channel_left channel_rename channel_unarchive group_archive group_left member_joined_channel"
-    " message.im reaction_added subteam_updated user_change"
+    " message.im reaction_added reaction_removed subteam_updated user_change"
 )
 
 PHONES = {

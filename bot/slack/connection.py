@@ -8,29 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.client import SlackClient
-from bot.slack.errors import Kind, trouble_of
+from bot.slack.errors import trouble_of
 from bot.slack.health import SlackHealth
+from bot.slack.probe import is_echo
 from bot.slack.socket import Socket
 from bot.slack.workspace import Workspace
 from engine.clock import Clock, monotonic
+from engine.outage import Standing
 
 log = structlog.get_logger(__name__)
 
 SKEW_ALLOWED: Final = timedelta(seconds=60)
 NEEDED_SCOPES: Final = frozenset({"chat:write", "commands", "im:write", "users:read"})
-FAILURES_ALARMED: Final = 2
 STOP_WITHIN: Final = timedelta(seconds=1)  # what it asks Slack then, nobody needs any more
 
 
@@ -47,7 +48,7 @@ class Rhythm:
 
 
 class Connection:
-    """`on_back` is called whenever Slack works again; `alarm` when it does not come back."""
+    """`on_back` is called whenever Slack works again."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Connection:
         *,
         app_token: str | None,
         on_back: Callable[[], Awaitable[None]],
-        alarm: Callable[[str, str], Awaitable[None]],
+        standing: Callable[[], Standing | None],
         rhythm: Rhythm | None = None,
     ) -> None:
         self._app = app
@@ -69,7 +70,7 @@ class Connection:
         self._clock = clock
         self._app_token = app_token
         self._on_back = on_back
-        self._alarm = alarm
+        self._standing = standing
         self._rhythm = rhythm or Rhythm()
         self._stopping = asyncio.Event()
         self._wake = asyncio.Event()
@@ -78,7 +79,12 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
         self.ticked_at = monotonic()  # that Slack is away is no reason not to
 
+    @property
+    def tick_s(self) -> float:
+        return self._rhythm.tick
+
     async def start(self) -> None:
+        self._health.will_hear()
         self._task = asyncio.create_task(self._run(), name="slack")
 
     async def stop(self) -> None:
@@ -101,9 +107,8 @@ class Connection:
                 return
             self._failures += 1
             self._health.socket_down(reason)
+            self._health.rebuilds = self._failures  # told by whoever looks at all processes
             log.warning("slack.rebuilding", reason=reason, failures=self._failures)
-            if self._failures == FAILURES_ALARMED:
-                await self._raise("connection", f"Midwatch cannot connect to Slack: {reason}.")
             await self._pause(self._delay())
 
     def _delay(self) -> float:
@@ -120,17 +125,30 @@ class Connection:
             ping_interval=self._rhythm.ping * random.uniform(0.9, 1.1),  # noqa: S311  # likewise
             hello_within=self._rhythm.hello_within,
             on_hello=self._hello,
+            on_request=self.heard,
         )
+        missed = self._missed()
         try:
             while not self._stopping.is_set():
                 reason = await socket.trouble()
+                if reason is None and self._missed() > missed:
+                    reason = "deaf"  # it pings, and no event arrives: some socket of ours must be new
                 if reason is not None:
                     return reason
+                missed = min(missed, self._missed())
                 self._note(socket)
                 await self._tick()
         finally:
             await socket.close()
         return "stopping"
+
+    def heard(self, payload: Mapping[str, Any]) -> None:
+        """Whatever Slack sends, before Bolt drops what is of our own doing."""
+        self._health.heard(echo=is_echo(payload, self._workspace.bot_user_id))
+
+    def _missed(self) -> int:
+        standing = self._standing()
+        return standing.probe.missed if standing is not None else 0
 
     def _note(self, socket: Socket) -> None:
         """Pass on whether the socket lives; one that missed a few pings may come back by itself."""
@@ -156,7 +174,9 @@ class Connection:
 
     async def _tick(self) -> None:
         """Ask Slack who we are when that is due, show the cards when they may be stale, then wait."""
+        standing = self._standing()
         sure = self._health.posting and self._health.listening and self._workspace.team_id is not None
+        sure = sure and not (standing is not None and standing.down)
         if self._probe_at == 0.0 or (not sure and monotonic() >= self._probe_at):
             await self._probe()
         if self._health.cards_stale and self._health.posting:
@@ -176,12 +196,6 @@ class Connection:
             trouble = trouble_of(error)
             self._health.failed(trouble)
             log.warning("slack.probe_failed", code=trouble.code)
-            if trouble.kind is Kind.DOWN:
-                await self._raise(
-                    trouble.code,
-                    f"Slack refuses our token ({trouble.code}): pages go out by the other methods. "
-                    "Install the app again and set SLACK_BOT_TOKEN.",
-                )
             return
         self._workspace.team_id = answer.get("team_id")
         self._workspace.bot_user_id = answer.get("user_id")
@@ -201,12 +215,6 @@ class Connection:
             self._health.missing_scopes = tuple(sorted(NEEDED_SCOPES - given))
             if self._health.missing_scopes:
                 log.error("slack.missing_scopes", scopes=self._health.missing_scopes)
-
-    async def _raise(self, cause: str, text: str) -> None:
-        try:
-            await self._alarm(f"slack:{cause}", text)
-        except Exception:
-            log.exception("slack.alarm_not_raised")
 
     async def _pause(self, seconds: float) -> None:
         """Wait, or until there is something to do."""

@@ -6,8 +6,10 @@ Never raises and never writes a traceback for what a stranger sent.
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from aiohttp import web
@@ -25,10 +27,17 @@ BODY_TIMEOUT: Final = timedelta(seconds=30)
 
 
 class Door:
-    def __init__(self, app: AsyncApp, clock: Clock, signing_secret: str) -> None:
+    def __init__(
+        self,
+        app: AsyncApp,
+        clock: Clock,
+        signing_secret: str,
+        on_request: Callable[[Mapping[str, Any]], None],
+    ) -> None:
         self._app = app
         self._clock = clock
         self._secret = signing_secret
+        self._on_request = on_request
 
     async def handle(self, request: web.Request) -> web.Response:
         try:
@@ -43,6 +52,7 @@ class Door:
         if not is_signed(self._secret, timestamp, signature, raw, self._clock.now()):
             log.warning("slack.signature_refused", bytes=len(raw))
             return web.Response(status=401, text="not signed by Slack, or too long ago")
+        self._on_request(_event(raw))
         try:
             response = await self._app.async_dispatch(
                 AsyncBoltRequest(body=raw.decode(), query=request.query_string, headers=dict(request.headers))
@@ -51,6 +61,15 @@ class Door:
             log.warning("slack.unreadable", error=type(error).__name__)
             return web.Response(status=400, text="not a payload of Slack")
         return await to_aiohttp_response(response)
+
+
+def _event(raw: bytes) -> Mapping[str, Any]:
+    """The payload of an event; of a click or a command nothing, which is no JSON."""
+    try:
+        said = json.loads(raw)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 async def _body(request: web.Request) -> bytes | None:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
+import aiohttp
 from slack_sdk.errors import SlackApiError
 
 from engine.models import Rejected, Retry, Throttled
@@ -49,6 +50,11 @@ CODES: Final = {
     ),
     Kind.GONE: ("message_not_found", "cant_update_message", "edit_window_closed"),
 }  # fmt: skip
+# Of Slack's own words for "not now", those that hold for every channel.
+OUTAGES: Final = frozenset(
+    {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "message_limit_exceeded"}
+)
+UNREACHED: Final = (aiohttp.ClientError, OSError, TimeoutError)
 _KIND_OF: Final = {code: kind for kind, codes in CODES.items() for code in codes}
 
 
@@ -58,6 +64,7 @@ class Trouble:
     code: str  # Slack's word, or the name of the exception
     retry_after: timedelta = timedelta()
     needed: str = ""  # the scope that is missing
+    outage: bool = False  # it speaks against Slack itself, and not against what was asked
 
 
 class FaultyMessage(Exception):
@@ -68,13 +75,14 @@ def trouble_of(error: BaseException) -> Trouble:
     if isinstance(error, FaultyMessage):
         return Trouble(Kind.FORMAT, "faulty_message")
     if not isinstance(error, SlackApiError):
-        return Trouble(Kind.TRANSIENT, type(error).__name__)
+        return Trouble(Kind.TRANSIENT, type(error).__name__, outage=isinstance(error, UNREACHED))
     status, headers, data = _parts(error.response)
     code = str(data.get("error") or (f"http_{status}" if status else "unknown"))
     kind = _KIND_OF.get(code, Kind.TRANSIENT)
     if status == 429 or kind is Kind.THROTTLED:
         return Trouble(Kind.THROTTLED, "ratelimited", _retry_after(headers))
-    return Trouble(kind, code, needed=str(data.get("needed") or ""))
+    outage = kind is Kind.DOWN or status >= 500 or code in OUTAGES
+    return Trouble(kind, code, needed=str(data.get("needed") or ""), outage=outage)
 
 
 def _parts(response: Any) -> tuple[int, Any, dict[str, Any]]:

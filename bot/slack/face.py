@@ -25,15 +25,16 @@ from bot.slack.home import Home
 from bot.slack.identity import Identity
 from bot.slack.listeners import Button, Listeners, bolt_app
 from bot.slack.modals.opening import Modals
+from bot.slack.outage import EVERY_S, OutageLoop
+from bot.slack.probe import Probe
 from bot.slack.rota.showing import Showing
 from bot.slack.rota.wiring import Needs, Rota, build
 from bot.slack.transport import SlackTransport
 from bot.slack.workspace import Workspace
 from engine.clock import Clock
-from engine.db import Database, Tx, Writer
+from engine.db import Database
 from engine.intake.receive import Receiver
-from engine.models import ORG
-from engine.pager.alarm import raise_alarm
+from engine.notify.slack_watch import SlackWatch
 from engine.pager.dead_letters import DeadLetters
 from engine.pager.maintenance import Maintenance
 from engine.pager.respond import Responder
@@ -57,11 +58,12 @@ class Slack:
         views: Views,
         nudge: Callable[[], None],
         silent: Callable[[], timedelta | None],
+        watch: SlackWatch,
         rhythm: Rhythm | None = None,
     ) -> None:
         self._clock = clock
         self._database = database
-        self._nudge = nudge
+        self.watch = watch
         windows = Maintenance(database, clock)
         letters = DeadLetters(database, clock, roster.directory, nudge)
         engine = Engine(clock, database, roster, receiver, responder, views, windows, silent, letters)
@@ -89,7 +91,9 @@ class Slack:
         )
         self._hear(engine, identity, build(needs), workspace)
         self._connection = self._connect(settings, workspace, rhythm)
-        self._door = Door(self.app, clock, _secret(settings.slack_signing_secret))
+        probe = Probe(client, self.health, database, clock, settings.ops_channel)
+        self.outage = OutageLoop(watch, self.health, probe, every_s=min(EVERY_S, self._connection.tick_s))
+        self._door = Door(self.app, clock, _secret(settings.slack_signing_secret), self._connection.heard)
 
     def _hear(self, engine: Engine, identity: Identity, rota: Rota, workspace: Workspace) -> None:
         """Have everything that Slack sends answered."""
@@ -121,7 +125,7 @@ class Slack:
             self._clock,
             app_token=_secret(settings.slack_app_token) or None,
             on_back=self.cards.show_all_open,
-            alarm=self._alarm,
+            standing=lambda: self.watch.standing,
             rhythm=rhythm,
         )
 
@@ -133,24 +137,18 @@ class Slack:
     async def handle_http(self, request: web.Request) -> web.Response:
         return await self._door.handle(request)
 
-    async def start(self) -> None:
-        """Returns at once; Slack may be unreachable."""
-        await self._connection.start()
+    async def start(self, *, hears: bool = True) -> None:
+        """Returns at once; Slack may be unreachable. `hears`: this process holds the connection."""
+        self.outage.start()
+        if hears:
+            await self._connection.start()
 
     async def stop(self) -> None:
         """Hear nothing new, end what was begun. What is sent after this opens a session of its own."""
+        await self.outage.stop()
         await self._connection.stop()
         await self._answering.stop()
         await self._client.close()
-
-    async def _alarm(self, cause: str, text: str) -> None:
-        now = self._clock.now()
-
-        async def unit(tx: Tx) -> None:
-            await raise_alarm(tx, ORG, cause, text, now)
-
-        await self._database.write(unit, rank=Writer.CARD)
-        self._nudge()
 
 
 def _secret(value: SecretStr | None) -> str:

@@ -22,7 +22,6 @@ from bot.slack.actions import DEEDS, Actions
 from bot.slack.answering import Answering, Ended, failed
 from bot.slack.client import SlackClient
 from bot.slack.commands import Commands
-from bot.slack.errors import Kind, Trouble
 from bot.slack.health import SlackHealth
 from bot.slack.home import Home
 from bot.slack.identity import Asker
@@ -118,7 +117,6 @@ class Listeners:
         app.event(EVERYTHING)(self._event)
 
     async def _command(self, ack: AsyncAck, body: Json) -> None:
-        self._health.heard()
         url, trigger = body.get("response_url", ""), body.get("trigger_id", "")
         place = body.get("channel_id", "")
         asker = Asker(body["team_id"], body["user_id"], place, trigger_id=trigger, response_url=url)
@@ -126,7 +124,6 @@ class Listeners:
         await self._answering.command(ack, url, unit)
 
     async def _click(self, ack: AsyncAck, body: Json) -> None:
-        self._health.heard()
         asker = _clicker(body)
 
         async def say(outcome: Ended) -> None:
@@ -140,7 +137,6 @@ class Listeners:
         await self._answering.click(ack, self._actions.click(body, asker), say)
 
     async def _button(self, ack: AsyncAck, body: Json) -> None:
-        self._health.heard()
         noun = str(body["actions"][0]["action_id"]).partition("_")[0]
 
         async def say(outcome: Ended) -> None:
@@ -151,11 +147,9 @@ class Listeners:
         await self._answering.click(ack, self._buttons[noun](body, _clicker(body)), say)
 
     async def _pressed(self, ack: AsyncAck, body: Json) -> None:
-        self._health.heard()
         await self._modals.pressed(ack, body, _clicker(body))
 
     async def _submitted(self, ack: AsyncAck, body: Json) -> None:
-        self._health.heard()
         await self._modals.submitted(ack, body, _clicker(body))
 
     async def _answer(self, body: Json, message: Message, *, replace: bool = False) -> None:
@@ -168,7 +162,6 @@ class Listeners:
 
     async def _mention(self, body: Json, event: Json) -> None:
         """@Midwatch and a command, anywhere in a message."""
-        self._health.heard()
         mark = f"<@{self._workspace.bot_user_id}>"
         _, found, after = str(event.get("text") or "").partition(mark)
         text = after if found else re.sub(r"^\s*<@[UW][A-Z0-9]+>", "", str(event.get("text") or ""))
@@ -176,7 +169,6 @@ class Listeners:
 
     async def _message(self, body: Json, event: Json) -> None:
         """Direct messages are commands too; what bots say and what was edited is not."""
-        self._health.heard()
         if event.get("channel_type") != "im" or event.get("subtype") or event.get("bot_id"):
             return
         text = str(event.get("text") or "").removeprefix(f"<@{self._workspace.bot_user_id}>")
@@ -215,20 +207,16 @@ class Listeners:
         return not event_id or await self._database.write(unit, rank=Writer.RESPOND)
 
     async def _home_opened(self, body: Json, event: Json) -> None:
-        self._health.heard()
         if event.get("tab", "home") == "home":
             asker = Asker(body.get("team_id", ""), event["user"])
             await self._answering.event(self._home.show(asker), _say_nothing)
 
     async def _event(self, event: Json) -> None:
         """Events that mean nothing to us yet are acked, or Slack would send them again."""
-        self._health.heard()
         if event.get("type") in {"tokens_revoked", "app_uninstalled"}:
-            # The next probe finds out whether it is our token, and raises the alarm if it is.
-            self._health.failed(Trouble(Kind.DOWN, str(event["type"])))
+            self._health.doubt()  # auth.test finds out whether it is our token
 
     async def _nothing(self, ack: AsyncAck, body: Json) -> None:
-        self._health.heard()
         log.info("slack.unknown_payload", kind=body.get("type") or body.get("command"))
         await ack()
 

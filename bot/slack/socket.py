@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import structlog
@@ -58,11 +58,13 @@ class Socket:
         ping_interval: float,
         hello_within: float,
         on_hello: Callable[[int], None],
+        on_request: Callable[[Mapping[str, Any]], None],
     ) -> None:
         self._app = app
         self._hello_within = hello_within
         self._silence = SILENT_PINGS * ping_interval
         self._on_hello = on_hello
+        self._on_request = on_request
         self._client = _Client(
             app_token,
             logger=_quiet,
@@ -119,6 +121,7 @@ class Socket:
             self._on_hello(int(message.get("num_connections") or 0))
 
     async def _request(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        self._on_request(request.payload)
         try:
             response = await run_async_bolt_app(self._app, request)
         except Exception as error:  # listeners do not raise; the library does, for what it cannot parse

@@ -19,7 +19,6 @@ from engine.db import Database, Tx, Writer
 from engine.directory import Directory
 from engine.models import ORG, Delivery, DeliveryKind, Method, NewDelivery, Rank, TimerKind
 from engine.notify.digest import digest, sort
-from engine.nudge import Nudge
 from engine.outage import Figures, Report, Standing, State
 from engine.pager.alarm import OPS_CHANNEL, raise_alarm
 from engine.store import cards, deliveries, incidents, notices, slack_state, timers, waiting
@@ -42,15 +41,18 @@ class SlackWatch:
         database: Database,
         clock: Clock,
         directory_now: Callable[[], Awaitable[Directory]],
-        nudge: Nudge,
+        nudge: Callable[[], None],
+        owner: str,
     ) -> None:
         self._database = database
         self._clock = clock
         self._directory_now = directory_now
         self._nudge = nudge
+        self.owner = owner
         self.standing: Standing | None = None
         self.figures = Figures()
         self._written: Report | None = None
+        self._off = False  # the clock, when it was last compared with Slack's
 
     @property
     def down(self) -> bool:
@@ -79,6 +81,7 @@ class SlackWatch:
         if before is None or self._must_write(before, after, own, reports, now):
             after = await self._write(own, now)
         self._know(after, reports, now)
+        await self._look_at_clock(now)
         if after.down:
             await self._fail_over(now)
         elif after.down_until is not None:
@@ -134,6 +137,16 @@ class SlackWatch:
         metrics.slack_clock_skew_seconds.set(self.figures.skew.total_seconds())
         if after.heard_at is not None:
             metrics.slack_silent_seconds.set(max(0.0, (now - after.heard_at).total_seconds()))
+
+    async def _look_at_clock(self, now: datetime) -> None:
+        """Said once when it is found: whoever sets the clock does not need it every quarter of an hour."""
+        before, self._off = self._off, abs(self.figures.skew) >= outage.SKEW_ALARM
+        if not self._off or before:
+            return
+        minutes = abs(self.figures.skew).total_seconds() / 60
+        text = f"The clock here is {minutes:.0f} min off Slack's: signatures fail. Set it by NTP."
+        await self._database.write(lambda tx: raise_alarm(tx, ORG, "slack:clock", text, now))
+        self._nudge()
 
     async def _fail_over(self, now: datetime) -> None:
         """Pages that wait for their next try by Slack are judged now, and go by the next method."""

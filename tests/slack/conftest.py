@@ -29,6 +29,7 @@ from engine.config.parse import parse_config
 from engine.db import Database
 from engine.intake.receive import Receiver
 from engine.models import ORG, Actor, IncidentView, Timer, TimerKind, Via
+from engine.notify.slack_watch import SlackWatch
 from engine.nudge import Nudge
 from engine.pager.respond import Responder
 from engine.pager.setup import Setup
@@ -230,6 +231,7 @@ def build_desk(
     responder = Responder(database, clock, roster.directory, nudge, lambda calls: None)
     quiet: list[timedelta | None] = [None]
     engine = (clock, database, roster, setup, receiver, responder, views, nudge)
-    slack = Slack(settings, *engine, lambda: quiet[0], rhythm=rhythm)
+    watch = SlackWatch(database, clock, roster.directory, nudge, "here")
+    slack = Slack(settings, *engine, lambda: quiet[0], watch, rhythm=rhythm)
     slack._answering._soon = PATIENT_S - 2
     return Desk(clock, database, sandbox, slack, setup, roster, receiver, responder, views, quiet)

@@ -33,6 +33,7 @@ EVENT_SCOPES = {
     "member_joined_channel": {"channels:read"},
     "message.im": {"im:history"},
     "reaction_added": {"reactions:read"},
+    "reaction_removed": {"reactions:read"},
     "subteam_updated": {"usergroups:read"},
     "user_change": {"users:read"},
     "app_uninstalled": set[str](),
