@@ -43,7 +43,8 @@ class Kept(Provider):
     async def send(self, page: Page) -> Outcome:
         before = len(self.took)
         outcome = await super().send(page)
-        self.ledger += [Taken(Message.of(one), self.clock.now()) for one in self.took[before:]]
+        now = self.clock.now()
+        self.ledger += [Taken(each, now) for one in self.took[before:] for each in Message.of(one).each()]
         return outcome
 
 

@@ -6,7 +6,7 @@ Never decides what a fault does: a trap stands before and behind the taking.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -25,10 +25,18 @@ class Message:
     method: str
     address: str
     person: str | None
+    carried: tuple[tuple[int, int], ...] = ()  # other deliveries that go in it, and of each the attempt
 
     @classmethod
     def of(cls, page: Page) -> Message:
-        return cls(page.id, page.attempt, page.kind.value, page.method.value, page.address, page.person)
+        carried = tuple((one.id, one.attempt) for one in page.carried)
+        return cls(
+            page.id, page.attempt, page.kind.value, page.method.value, page.address, page.person, carried
+        )
+
+    def each(self) -> list[Message]:
+        """One for each delivery, since each of them is told by it."""
+        return [self, *(replace(self, delivery=one, attempt=attempt) for one, attempt in self.carried)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class Ledger:
             return scripted.pop(0)
         if message.kind == "page" and message.address in self.always:
             return self.always[message.address]
-        self.taken.append(Taken(message, self.now()))
+        self.taken += [Taken(one, self.now()) for one in message.each()]
         return Sent(f"{message.delivery}-{message.attempt}", message.method)
 
     def twice(self) -> dict[int, int]:
