@@ -25,7 +25,7 @@ from bot.slack.pacing import CardPace
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.models import ORG, Card, IncidentStatus, IncidentView, Rank, Timer, TimerKind
-from engine.pager.alarm import raise_alarm
+from engine.pager.alarm import channel_cause, raise_alarm
 from engine.pager.views import Views
 from engine.store import cards as store
 from engine.store import timers
@@ -252,7 +252,7 @@ class Cards:
             if await store.broken(tx, job.card.id, result.code):
                 channel = job.card.channel
                 text = notices.broken_channel(channel, result.code, job.view)
-                cause = f"card:{channel}:{result.code}"
+                cause = channel_cause(channel, f"Slack: {result.code}")
                 await raise_alarm(tx, ORG, cause, text, now)
             return True
         if result.at is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import structlog
 
@@ -15,14 +16,23 @@ from engine import metrics
 from engine.db import Tx
 from engine.directory import Directory
 from engine.escalation.fate import FALLBACK
-from engine.models import ORG, Delivery, DeliveryKind, TimerKind
-from engine.pager.alarm import raise_alarm
+from engine.models import ORG, Delivery, DeliveryKind, Method, TimerKind
+from engine.pager.alarm import CAUSE_LENGTH, channel_cause, raise_alarm
 from engine.pager.ladder import Resolver
 from engine.store import deliveries, timers
 from engine.store.directory import policy_by_version
 from engine.store.incidents import Incident
 
 log = structlog.get_logger(__name__)
+
+# How reasons begin that are of a provider, and not of a person or a message.
+OUTAGES: Final = ("provider down:", "every provider for ", "Slack is down for us:")
+PROVIDED_BY: Final = {
+    Method.SMS: "phone",
+    Method.VOICE: "phone",
+    Method.SLACK: "slack",
+    Method.CHANNEL: "slack",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +45,26 @@ class Death:
 
     @property
     def cause(self) -> str:
-        """What makes several deaths one alarm."""
-        return f"dead:{self.delivery.method}:{self.reason[:60]}"
+        """What makes several deaths one alarm: whoever is down is down for texts and for calls, and of a
+        channel it is said by its card, too."""
+        one = self.delivery
+        if self.reason.startswith(OUTAGES):
+            return f"down:{PROVIDED_BY.get(one.method, one.method.value)}"
+        if one.method is Method.CHANNEL and one.address:
+            return channel_cause(one.address, self.reason)
+        return f"dead:{one.method}:{self.reason[:CAUSE_LENGTH]}"
 
-    @property
-    def text(self) -> str:
+    def text(self, directory: Directory) -> str:
         number = f"#{self.incident.number}: " if self.incident is not None else ""
-        return f"{number}a message by {self.delivery.method} could not be delivered: {self.reason}"
+        whom = self._whom(directory)
+        return f"{number}a message by {self.delivery.method}{whom} could not be delivered: {self.reason}"
+
+    def _whom(self, directory: Directory) -> str:
+        one = self.delivery
+        if one.person_id is not None:
+            person = directory.people.get(one.person_id)
+            return f" to {person.name}" if person is not None else ""
+        return f" to {one.address}" if one.method is Method.CHANNEL and one.address else ""
 
     @property
     def in_present_level(self) -> bool:
@@ -53,7 +76,7 @@ class Death:
 
 
 async def died(tx: Tx, deaths: Sequence[Death], directory: Directory, now: datetime) -> None:
-    await _raise_alarms(tx, deaths, now)
+    await _raise_alarms(tx, deaths, directory, now)
     await go_on(tx, deaths, directory, now)
 
 
@@ -65,10 +88,10 @@ def count(deaths: Iterable[Death]) -> None:
         log.error("delivery.dead", delivery=one.delivery.id, method=method, reason=one.reason)
 
 
-async def _raise_alarms(tx: Tx, deaths: Sequence[Death], now: datetime) -> None:
+async def _raise_alarms(tx: Tx, deaths: Sequence[Death], directory: Directory, now: datetime) -> None:
     # An alarm about an alarm would never end.
     loud = [one for one in deaths if one.delivery.kind is not DeliveryKind.OPS]
-    causes = {one.cause: one.text for one in reversed(loud)}
+    causes = {one.cause: one.text(directory) for one in reversed(loud)}
     for cause, text in sorted(causes.items()):  # in one order: others may be raising the same
         await raise_alarm(tx, ORG, cause, text, now)
 

@@ -14,12 +14,23 @@ from engine import metrics
 from engine.db import Tx
 from engine.directory import Directory
 from engine.escalation import still_wanted
-from engine.models import ORG, Delivery, DeliveryStatus, Method, Outcome, Rejected, Sent, Urgency
+from engine.models import (
+    ORG,
+    Delivery,
+    DeliveryKind,
+    DeliveryStatus,
+    Method,
+    Outcome,
+    Rejected,
+    Sent,
+    Urgency,
+)
 from engine.notify import death
 from engine.notify.begin import Begun
 from engine.notify.death import Death, died, go_on
 from engine.notify.next_rule import pull_next_rules
 from engine.notify.verdict import PAGES, Unstarted, Verdict, Waits, judge
+from engine.pager.alarm import pass_on
 from engine.pager.apply import card_armings
 from engine.store import attempts, cards, incidents, leases, people, timers
 from engine.store import directory as directories
@@ -88,6 +99,13 @@ class Recorded:
         return isinstance(self.ended.outcome, Waits)
 
     @property
+    def unheard(self) -> bool:
+        """An alarm that did not get through, this time at least."""
+        failed = self.verdict.word in {"retry", "rejected", "waits"}
+        alarm = self.ended.delivery.kind is DeliveryKind.OPS
+        return alarm and failed and self.verdict.status is not DeliveryStatus.CANCELLED
+
+    @property
     def death(self) -> Death:
         return Death(self.ended.delivery, self.verdict.reason, self.incident)
 
@@ -124,6 +142,7 @@ async def record_all(
     await pull_next_rules(tx, [one.ended.delivery for one in recorded if one.verdict.next_rule], now)
     await died(tx, [one.death for one in recorded if one.dead], directory, now)
     await go_on(tx, [one.death for one in recorded if one.waits], directory, now)
+    await pass_on(tx, ORG, [one.ended.delivery for one in recorded if one.unheard], directory, now)
     shown = {one.about for one in recorded if one.about is not None}
     await timers.arm(tx, ORG, await card_armings(tx, ORG, sorted(shown), now))
     await _stopped(tx, recorded)

@@ -5,6 +5,7 @@ Sends nothing itself: an alarm is a delivery of kind `ops`, with its own retries
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -12,9 +13,9 @@ import structlog
 
 from engine.db import Tx
 from engine.directory import ContactMethod, Directory
-from engine.models import DeliveryKind, Method, NewDelivery, Rank
+from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method, NewDelivery, Rank
 from engine.pager.apply import deliver_armings
-from engine.store import deliveries, timers
+from engine.store import deliveries, notices, timers
 
 log = structlog.get_logger(__name__)
 
@@ -23,6 +24,7 @@ ONCE_PER: Final = timedelta(minutes=15)
 # Looked up when it is sent: the settings may have changed, and a URL holds a secret.
 OPS_CHANNEL: Final = "ops"  # MIDWATCH_OPS_CHANNEL
 ALL_URLS: Final = "all"  # each of MIDWATCH_FALLBACK_URLS
+CAUSE_LENGTH: Final = 60  # of a reason: what follows may be about one message alone
 WITHOUT_SLACK: Final = (Method.SMS, Method.PUSH, Method.VOICE, Method.EMAIL)
 
 
@@ -47,21 +49,62 @@ async def raise_alarm(
         )
         for method, address in ((Method.CHANNEL, OPS_CHANNEL), (Method.URL, ALL_URLS))
     ]
-    new += [
-        NewDelivery(
-            incident_id=None,
-            kind=DeliveryKind.OPS,
-            method=one.kind,
-            idem_key=f"ops:{cause}:{window}:{one.person_id}",
-            due_at=now,
-            person_id=one.person_id,
-            method_id=one.id,
-            body={"text": text},
-        )
-        for one in (ops_phones(phones) if phones is not None else ())
+    if phones is not None:
+        new += [_to_phone(f"ops:{cause}:{window}", one, text, now) for one in ops_phones(phones)]
+    queued = await deliveries.queue(tx, org_id, new, now)
+    await timers.arm(tx, org_id, deliver_armings(queued, Rank.NOTICE))
+
+
+def channel_cause(channel: str, reason: str) -> str:
+    """The cause of alarms about a channel in which nothing can be said: one, whoever finds out."""
+    return f"channel:{channel}:{reason[:CAUSE_LENGTH]}"
+
+
+async def pass_on(
+    tx: Tx, org_id: int, failed: Sequence[Delivery], directory: Directory, now: datetime
+) -> None:
+    """Alarms that did not get through: unless they did by the other way, or it is under way, the admins
+    hear them by telephone."""
+    ours = {_other(one): one for one in failed if one.person_id is None}
+    found = {one.idem_key: one for one in await notices.by_keys(tx, org_id, sorted(ours))}
+    unheard = [one for key, one in ours.items() if not _may_be_heard(found.get(key), directory)]
+    phones = ops_phones(directory) if unheard else []
+    if unheard and not phones:
+        log.error("ops.alarm_unheard", alarms=len(unheard))
+    new = [
+        _to_phone(one.idem_key.rpartition(":")[0], phone, str(one.body.get("text", "")), now)
+        for one in unheard
+        for phone in phones
     ]
     queued = await deliveries.queue(tx, org_id, new, now)
     await timers.arm(tx, org_id, deliver_armings(queued, Rank.NOTICE))
+
+
+def _other(one: Delivery) -> str:
+    """The key of the same alarm by the other way."""
+    said, _, address = one.idem_key.rpartition(":")
+    return f"{said}:{ALL_URLS if address == OPS_CHANNEL else OPS_CHANNEL}"
+
+
+def _may_be_heard(other: Delivery | None, directory: Directory) -> bool:
+    if other is None or (other.method is Method.URL and not directory.fallback_urls):
+        return False
+    fresh = not other.attempts and not other.reason
+    under_way = other.status in {DeliveryStatus.QUEUED, DeliveryStatus.SENDING} and fresh
+    return under_way or other.status in {DeliveryStatus.SENT, DeliveryStatus.DELIVERED}
+
+
+def _to_phone(said: str, phone: ContactMethod, text: str, now: datetime) -> NewDelivery:
+    return NewDelivery(
+        incident_id=None,
+        kind=DeliveryKind.OPS,
+        method=phone.kind,
+        idem_key=f"{said}:{phone.person_id}",
+        due_at=now,
+        person_id=phone.person_id,
+        method_id=phone.id,
+        body={"text": text},
+    )
 
 
 def ops_phones(directory: Directory) -> list[ContactMethod]:

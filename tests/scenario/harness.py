@@ -61,6 +61,8 @@ fallback: [{person: carol}]
 class Pager:
     """One Midwatch on one database; `restart` makes a new one on the same."""
 
+    fallback_urls: tuple[str, ...] = ("json://localhost/last-resort",)
+
     def __init__(self, url: str, clock: FakeClock, config: str = CONFIG) -> None:
         self.url = url
         self.clock = clock
@@ -74,7 +76,7 @@ class Pager:
             database_url=self.url,
             secret_key=SecretStr("a secret for tests only"),
             ops_channel="#ops",
-            fallback_urls=("json://localhost/last-resort",),
+            fallback_urls=self.fallback_urls,
         )
         unique = {id(one): one for one in self.transports.values()}
         return build(settings, self.clock, list(unique.values()))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from engine.errors import NotFound, Refused
-from engine.models import ORG, Actor, DeliveryStatus, Method, Rejected, Retry, Via
+from engine.models import ORG, Actor, DeliveryStatus, Method, Outcome, Rejected, Retry, Via
 from engine.pager.dead_letters import DeadLetters
 from engine.store import dead_letters as store
 from tests.fakes import FakeClock
@@ -15,6 +15,7 @@ from tests.scenario.harness import Pager
 from tests.scenario.sending import LADDER, alarms, only, stored, tries
 
 ADMIN = Actor("root", Via.CLI)
+WITH_ADMINS = LADDER.replace("{name: ben, timezone", "{name: ben, admin: true, timezone")
 GONE = Rejected("the number does not exist")
 
 
@@ -151,3 +152,78 @@ async def test_two_who_retry_at_once_send_it_once(pager: Pager, letters: DeadLet
         return [await store.queue_again(tx, ORG, [letter], "x", now) for _ in range(2)]  # type: ignore[arg-type]  # a Tx
 
     assert await pager.app.database.write(twice) == [{letter}, set()]
+
+
+# --- alarms that the ops channel does not take -------------------------------------------------------
+
+
+class Urlless(Pager):
+    """No MIDWATCH_FALLBACK_URLS: the ops channel is all there is."""
+
+    fallback_urls = ()
+
+
+@pytest.fixture(params=[Pager, Urlless])
+async def governed(
+    any_database_url: str, clock: FakeClock, request: pytest.FixtureRequest
+) -> AsyncIterator[Pager]:
+    """With an admin, who has a telephone."""
+    made = await request.param(any_database_url, clock, WITH_ADMINS).start()
+    yield made
+    await made.close()
+
+
+def told_by_phone(pager: Pager) -> list[str]:
+    return [page.text for page in pager.pages() if page.kind == "ops" and page.method is Method.SMS]
+
+
+@pytest.mark.parametrize(
+    "trouble", [Retry("Slack: http_503"), Rejected("Slack: is_archived"), Retry("Slack is down", down=True)]
+)
+async def test_an_alarm_that_slack_does_not_take_reaches_the_admins(
+    governed: Pager, trouble: Outcome
+) -> None:
+    """At the first failure, by SMS and once, where no URL told them; with one that works, not at all."""
+    governed.transports[Method.CHANNEL].always = trouble
+    governed.transports[Method.SMS].fail_next(GONE)
+    await governed.alert()
+    await governed.advance(seconds=2)
+    said = told_by_phone(governed)
+    if isinstance(governed, Urlless):
+        assert said == [f"#1: a message by sms to ann could not be delivered: {GONE.reason}"]
+    else:
+        assert said == []
+    await governed.advance(minutes=5)
+    assert len(told_by_phone(governed)) == len(said)
+
+
+async def test_an_alarm_that_nothing_takes_reaches_the_admins(governed: Pager) -> None:
+    """The URLs failed as well: by SMS, whichever of the two failed first."""
+    for method in (Method.CHANNEL, Method.URL):
+        governed.transports[method].always = Retry("nobody answers")
+    governed.transports[Method.SMS].fail_next(GONE)
+    await governed.alert()
+    await governed.advance(seconds=2)
+    assert len(told_by_phone(governed)) == 1
+
+
+async def test_an_alarm_that_arrived_wakes_no_admin(governed: Pager) -> None:
+    """The ops channel has it: nobody is texted."""
+    governed.transports[Method.SMS].fail_next(GONE)
+    await governed.alert()
+    await governed.advance(minutes=2)
+    assert told_by_phone(governed) == []
+
+
+async def test_a_provider_that_refuses_us_is_one_alarm(pager: Pager) -> None:
+    """Texts and calls of one company, many pages, a breaker between: one alarm, not one for each (F-57)."""
+    down = Retry("provider down: the credentials are wrong (Twilio 20003)", down=True)
+    for method in (Method.SMS, Method.VOICE):
+        pager.transports[method].always = down
+    for number in range(8):
+        await pager.alert(f"db-{number} is down")
+    await pager.advance(minutes=9)
+    texts = [text for text, address in await alarms(pager) if address == "ops"]
+    about = [text for text in texts if "provider" in text]
+    assert len(about) == 1, texts
+    assert all(one.status is DeliveryStatus.DEAD for one in await stored(pager, Method.SMS) if one.level == 0)

@@ -49,7 +49,7 @@ async def test_transient_failures_are_tried_three_more_times_and_then_dead(pager
     assert page.ended_at == at[-1]
     assert counted("deliveries_dead_total", method="sms") == dead + 1
     (text, _), _ = await alarms(pager)
-    assert text == f"#1: a message by sms could not be delivered: {LOST.reason}"
+    assert text == f"#1: a message by sms to ben could not be delivered: {LOST.reason}"
     assert {alarm.address for alarm in pager.silence_ops()} == {"#ops", "json://localhost/last-resort"}
     pager.expect_page("ann", "sms")
     await pager.ack(by="ann")
