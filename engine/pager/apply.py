@@ -29,6 +29,8 @@ from engine.escalation.fate import (
     RevivePages,
 )
 from engine.models import Actor, Alert, DeliveryKind, Rank, Timer, TimerKind
+from engine.pager.grounds import GROUNDS
+from engine.pager import updates
 from engine.pager.ladder import Link
 from engine.pager.pages import Pages
 from engine.store import alerts, cards, dedup_keys, deliveries, incidents, journal, timers
@@ -53,6 +55,7 @@ class Change:
     actor: Actor
     chain: tuple[Link, ...] = ()
     remarks: tuple[str, ...] = ()
+    grounds: tuple[str, ...] = ()  # why it pages whom it pages
     quiet: bool = False  # no timeline entry and no card: nothing a person would see
 
     @cached_property
@@ -113,6 +116,8 @@ async def apply(
     armings = _armings(effects)
     armings += await _queue(tx, org_id, changes, Pages(directory, now), now)
     armings += await _revive(tx, org_id, effects)
+    news = [updates.News(one.incident, one.decision, one.kind, one.actor) for one in changes if not one.quiet]
+    armings += deliver_armings(await updates.queue(tx, org_id, news, directory, now), Rank.NOTICE)
     armings += await card_armings(tx, org_id, [c.incident.id for c in changes if not c.quiet], now)
     await timers.arm(tx, org_id, armings)
     return Applied(ringing, bool(armings))
@@ -149,12 +154,18 @@ async def _write_timeline(tx: Tx, org_id: int, changes: Sequence[Change], now: d
             before=change.incident.fate.status.value,
             after=change.decision.fate.status.value,
             epoch=change.decision.fate.epoch,
-            detail={"level": change.decision.fate.level, "pass": change.decision.fate.pass_},
+            detail=_detail(change),
         )
         for change in changes
         if not change.quiet
     ]
     await journal.append_timeline(tx, org_id, rows, now)
+
+
+def _detail(change: Change) -> dict[str, Any]:
+    fate = change.decision.fate
+    why = {GROUNDS: list(change.grounds)} if change.grounds else {}
+    return {"level": fate.level, "pass": fate.pass_, **why}
 
 
 async def _cancel(

@@ -55,4 +55,5 @@ def ruled(
     known = ladders.of(policy, incident.fate.urgency, incident.fate.reassigned_to)
     decision = decide(incident.fate, command, now, known.ladder)
     remarks = known.remarks if decision.changed else ()
-    return Change(incident, decision, entry, CLOCKWORK, known.chain, remarks)
+    why = ladders.grounds.of(decision, policy, known.chain)
+    return Change(incident, decision, entry, CLOCKWORK, known.chain, remarks, why)

@@ -16,6 +16,7 @@ from engine.directory import Directory, NamedSchedule, Person, Policy, Target, T
 from engine.escalation import heard
 from engine.escalation.fate import Ladder, Rung
 from engine.models import Urgency
+from engine.pager.grounds import Grounds
 from engine.schedule import on_call
 
 ASSIGNED_WAIT: Final = timedelta(minutes=5)  # when the policy has no level to take it from
@@ -144,6 +145,7 @@ class Ladders:
     def __init__(self, directory: Directory, now: datetime) -> None:
         self._directory = directory
         self._now = now
+        self.grounds = Grounds(directory, now)
         self._known: dict[tuple[int | None, Urgency, Target | None], Resolved] = {}
 
     def of(self, policy: Policy | None, urgency: Urgency, assigned: Target | None) -> Resolved:

@@ -37,6 +37,7 @@ from engine.models import ORG, Actor, DeliveryKind, DeliveryStatus, IncidentStat
 from engine.nudge import Nudge
 from engine.pager import merge
 from engine.pager.apply import Applied, Change, Moved, apply, deliver_armings, earliest
+from engine.pager.grounds import Grounds
 from engine.pager.ladder import Resolver
 from engine.pager.pages import say
 from engine.pager.views import Views
@@ -206,7 +207,8 @@ class Responder:
         paged = any(isinstance(effect, (PageLevel, PageFallback)) for effect in decision.effects)
         remarks = tuple(resolver.remarks) if paged else ()
         chain = resolver.chain(policy)
-        change = Change(incident, decision, kind, actor, chain, remarks, quiet=not decision.changed)
+        why = Grounds(known, now).of(decision, policy, chain)
+        change = Change(incident, decision, kind, actor, chain, remarks, why, quiet=not decision.changed)
         applied = await apply(tx, ORG, [change], known, now)
         if decision.changed:
             await set_out(tx, known, [(incident, policy)], now)  # after it: alerts are locked before timers
