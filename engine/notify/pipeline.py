@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -244,7 +244,8 @@ class Pipeline:
         page = _page(begun, where)
         if self._slack is not None and self._slack.away_for(delivery):
             page = replace(page, body={**page.body, SLACK_DOWN: True})
-        outcome = await self._attempt(page)
+        tried = await self._attempt(page)
+        outcome = tried.outcome
         if isinstance(outcome, Throttled):
             self._admission.hold(delivery, outcome.until)
         metrics.attempts.labels(delivery.method.value, type(outcome).__name__.lower()).inc()
@@ -256,26 +257,31 @@ class Pipeline:
             outcome=type(outcome).__name__.lower(),
             reason=getattr(outcome, "reason", ""),
         )
-        return _ended(begun, outcome, where.address, threaded="thread_ts" in page.body)
+        ended = _ended(begun, outcome, where.address, threaded="thread_ts" in page.body)
+        return replace(ended, provider=tried.provider, passed_over=tried.passed_over)
 
-    async def _attempt(self, page: Page) -> Outcome:
+    async def _attempt(self, page: Page) -> Tried:
         """Send by the first provider that is not down; one that refuses us, or that surely sent nothing, is
         passed over at once. A next attempt begins with the next provider."""
         candidates = in_turn(self._transports.for_method(page.method), page.attempt)
         if not candidates:
-            return Rejected(f"no provider for {page.method} is set up")
-        outcome: Outcome = Retry(f"every provider for {page.method} is down")
+            return Tried(Rejected(f"no provider for {page.method} is set up"))
+        passed_over: list[str] = []
+        tried = Tried(Retry(f"every provider for {page.method} is down"))
         # Why one deadline for all: together they must not outlive the lease.
         deadline = asyncio.get_running_loop().time() + SEND_TIMEOUT.total_seconds()
         for transport in candidates:
             key = breaker_key(transport.provider, page.method, page.address)
             if not self.breakers.allows(key, self._clock.now()):
                 continue
+                passed_over.append(f"{transport.provider} was down")
             outcome = await self._try(transport, page, deadline)
             self.breakers.record(key, outcome, self._clock.now())
             if not (isinstance(outcome, Retry) and (outcome.down or outcome.unsent)):
+            tried = Tried(outcome, transport.provider, tuple(passed_over))
                 break
-        return outcome
+            passed_over.append(f"{transport.provider}: {outcome.reason}")
+        return tried if tried.provider else replace(tried, passed_over=tuple(passed_over))
 
     async def _try(self, transport: Transport, page: Page, deadline: float) -> Outcome:
         try:
@@ -303,6 +309,15 @@ class Pipeline:
 
 
 def in_turn(transports: Sequence[Transport], attempt: int) -> Sequence[Transport]:
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of an attempt, by which provider, and which others were passed over for it and why."""
+
+    outcome: Outcome
+    provider: str = ""
+    passed_over: tuple[str, ...] = ()
+
+
     """Why not the same one first each time: one that takes everything and answers nothing would have all
     attempts of a lone page, which are fewer than the faults that open a breaker."""
     first = (attempt - 1) % len(transports) if transports else 0

@@ -50,6 +50,8 @@ class Ended:
     outcome: Outcome | Unstarted | Waits
     jitter: float  # in [-1, 1]: spreads the next try
     threaded: bool = False  # a line in a thread is no card
+    provider: str = ""  # that was asked last
+    passed_over: tuple[str, ...] = ()  # others, before it, and why
 
     @property
     def key(self) -> Key:
@@ -181,11 +183,12 @@ def _row(one: Recorded) -> Record:
         outcome=one.verdict.word,
         reason=one.verdict.reason,
         status=one.verdict.status,
-        provider=one.sent.provider if one.sent else "",
+        provider=(one.sent.provider if one.sent else "") or one.ended.provider,
         provider_ref=one.sent.ref if one.sent else "",
         counts=one.verdict.counts,
     )
 
+        passed_over="; ".join(one.ended.passed_over),
 
 async def _sent(tx: Tx, recorded: Sequence[Recorded], now: datetime) -> None:
     paged = {one.about for one in recorded if one.sent and one.about is not None}

@@ -101,6 +101,7 @@ class Record:
     provider: str = ""
     provider_ref: str = ""
     counts: bool = True  # a throttled or unstarted attempt does not count against the delivery
+    passed_over: str = ""  # providers that did not take it, before the one that was asked last
     epoch: int | None = None  # of the incident that was resolved meanwhile: what a re-fire may revive
 
 
@@ -115,7 +116,7 @@ async def record(tx: Tx, org_id: int, ends: Sequence[Record], now: datetime) -> 
             "delivery_id": end.delivery_id,
             "number": end.number,
             "outcome": end.outcome,
-            "reason": end.reason,
+            "reason": "; ".join(filter(None, (end.reason, end.passed_over))),
             "provider": end.provider,
             "ended_at": now,
         }
