@@ -273,12 +273,12 @@ class Pipeline:
         for transport in candidates:
             key = breaker_key(transport.provider, page.method, page.address)
             if not self.breakers.allows(key, self._clock.now()):
-                continue
                 passed_over.append(f"{transport.provider} was down")
+                continue
             outcome = await self._try(transport, page, deadline)
             self.breakers.record(key, outcome, self._clock.now())
-            if not (isinstance(outcome, Retry) and (outcome.down or outcome.unsent)):
             tried = Tried(outcome, transport.provider, tuple(passed_over))
+            if not (isinstance(outcome, Retry) and (outcome.down or outcome.unsent)):
                 break
             passed_over.append(f"{transport.provider}: {outcome.reason}")
         return tried if tried.provider else replace(tried, passed_over=tuple(passed_over))
@@ -308,7 +308,6 @@ class Pipeline:
             log.exception("call.not_hung_up", provider=provider)
 
 
-def in_turn(transports: Sequence[Transport], attempt: int) -> Sequence[Transport]:
 @dataclass(frozen=True, slots=True)
 class Tried:
     """What came of an attempt, by which provider, and which others were passed over for it and why."""
@@ -318,6 +317,7 @@ class Tried:
     passed_over: tuple[str, ...] = ()
 
 
+def in_turn(transports: Sequence[Transport], attempt: int) -> Sequence[Transport]:
     """Why not the same one first each time: one that takes everything and answers nothing would have all
     attempts of a lone page, which are fewer than the faults that open a breaker."""
     first = (attempt - 1) % len(transports) if transports else 0
