@@ -186,9 +186,9 @@ def _row(one: Recorded) -> Record:
         provider=(one.sent.provider if one.sent else "") or one.ended.provider,
         provider_ref=one.sent.ref if one.sent else "",
         counts=one.verdict.counts,
+        passed_over="; ".join(one.ended.passed_over),
     )
 
-        passed_over="; ".join(one.ended.passed_over),
 
 async def _sent(tx: Tx, recorded: Sequence[Recorded], now: datetime) -> None:
     paged = {one.about for one in recorded if one.sent and one.about is not None}
