@@ -146,6 +146,9 @@ def _unwanted(delivery: Delivery | None, held: Mapping[int, Incident], now: date
     if until is not None and now >= datetime.fromisoformat(until):
         return "it is past its sense"
     incident = held.get(delivery.incident_id or 0)
+    told = delivery.body.get(bundle.UPDATE)
+    if told is not None and incident is not None and incident.fate.status != told:
+        return f"the incident is {incident.fate.status} by now"
     return None if incident is None else still_wanted(delivery.kind, delivery.round, incident.fate)
 
 

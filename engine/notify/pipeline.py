@@ -34,6 +34,7 @@ from engine.models import (
     Throttled,
     Timer,
 )
+from engine.notify import bundle
 from engine.notify.admission import Admission
 from engine.notify.begin import LEASE, Begun, begin
 from engine.notify.breaker import Breakers, breaker_key
@@ -334,6 +335,7 @@ def _ended(
 def _page(begun: Begun, where: Route) -> Page:
     delivery = begun.delivery
     body = dict(delivery.body)
+    news = _news(begun)
     in_thread = bool(body.pop("thread", False)) or delivery.kind is DeliveryKind.PAGE
     if delivery.method is Method.CHANNEL and in_thread:
         card = next((one for one in begun.cards if one.channel == where.address and one.ts), None)
@@ -347,10 +349,19 @@ def _page(begun: Begun, where: Route) -> Page:
         address=where.address,
         person=where.person,
         person_id=delivery.person_id if where.person is not None else None,
-        incident=begun.view,
-        text=str(body.get("text", "")),
+        incident=None if news else begun.view,
+        text=news or str(body.get("text", "")),
         body=body,
         carried=tuple(
             Carried(one.delivery.id, one.number, one.view) for one in begun.carried if one.view is not None
         ),
     )
+
+
+def _news(begun: Begun) -> str:
+    """Of several status updates in one message: each with the number of its incident."""
+    each = [begun, *begun.carried]
+    if len(each) == 1 or begun.delivery.kind is not DeliveryKind.STATUS:
+        return ""
+    told = [(one.view.number, one.delivery.body.get("text", "")) for one in each if one.view is not None]
+    return bundle.in_words([f"#{number} {text}" for number, text in told])

@@ -29,8 +29,8 @@ from engine.escalation.fate import (
     RevivePages,
 )
 from engine.models import Actor, Alert, DeliveryKind, Rank, Timer, TimerKind
-from engine.pager.grounds import GROUNDS
 from engine.pager import updates
+from engine.pager.grounds import GROUNDS
 from engine.pager.ladder import Link
 from engine.pager.pages import Pages
 from engine.store import alerts, cards, dedup_keys, deliveries, incidents, journal, timers

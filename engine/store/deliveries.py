@@ -165,6 +165,13 @@ async def cancel(
     return [one for one, _ in found]
 
 
+async def supersede(tx: Tx, delivery_ids: Sequence[int], reason: str, now: datetime) -> None:
+    """Cancel those of these that are queued still; nothing revives them."""
+    if delivery_ids:
+        cancelled = {"status": DeliveryStatus.CANCELLED.value, "reason": reason, "ended_at": now}
+        await update_many(tx, deliveries, [{"id": one, **cancelled} for one in sorted(delivery_ids)], QUEUED)
+
+
 _CANCEL_RESPONDER = (
     sa.update(deliveries)
     .where(

@@ -71,6 +71,7 @@ async def test_an_unanswered_incident_can_still_be_taken(pager: Pager) -> None:
     assert (await status(pager), await fate_timers(pager)) == ("acknowledged", [])
     take(pager)
     await pager.advance(hours=2)
+    pager.expect_page("carol", "slack", kind="status")  # who was paged by SMS alone
     pager.expect_silence()
 
 
