@@ -18,6 +18,7 @@ from engine.store.waiting import Meanwhile
 APART: Final = timedelta(seconds=1)  # Slack: one message per second and channel
 WORTH_TELLING: Final = timedelta(minutes=1)
 LISTED: Final = 10
+ABOUT_SLACK: Final = "ops:slack:"  # alarms that the digest makes good
 TITLE: Final = 60
 STALE: Final = frozenset({DeliveryKind.STATUS, DeliveryKind.NOTICE})
 WORDS: Final = {"sms": "SMS", "voice": "call", "push": "push message", "email": "mail"}
@@ -45,8 +46,10 @@ def sort(waiting: Iterable[Delivery], now: datetime) -> Sorted:
     stale: list[int] = []
     alarms: dict[str, Delivery] = {}
     for one in waiting:
-        if one.kind is DeliveryKind.OPS:
-            cause = _cause(one)
+        cause = _cause(one)
+        if cause.startswith(ABOUT_SLACK):
+            stale.append(one.id)
+        elif one.kind is DeliveryKind.OPS:
             stale += [alarms[cause].id] if cause in alarms else []
             alarms[cause] = one
         elif one.kind in STALE and one.incident_id is not None:

@@ -97,8 +97,10 @@ class Recorded:
 
     @property
     def waits(self) -> bool:
-        """Put off for as long as its provider is down: for the ladder that is as good as dead."""
-        return isinstance(self.ended.outcome, Waits)
+        """Put off for as long as its provider is down: for the ladder that is as good as dead, unless
+        nobody is to be woken."""
+        high = self.incident is not None and self.incident.fate.urgency is Urgency.HIGH
+        return high and isinstance(self.ended.outcome, Waits)
 
     @property
     def unheard(self) -> bool:

@@ -21,6 +21,7 @@ from engine.models import (
     Throttled,
     Urgency,
 )
+from engine.outage import WAITS
 
 LONG_WAIT: Final = timedelta(seconds=30)  # a page that is held longer goes by the next rule too
 
@@ -60,12 +61,14 @@ def judge(
     if isinstance(outcome, Unstarted):
         return Verdict("not_started", DeliveryStatus.QUEUED, again_at=now, counts=False)
     if isinstance(outcome, Waits):
+        # Why once: the rule after the next has a delay of its own.
+        pulled = delivery.reason.startswith(WAITS) or (delivery.attempts > 0 and urgency is Urgency.HIGH)
         return Verdict(
             "waits",
             DeliveryStatus.QUEUED,
             outcome.reason,
             again_at=outcome.until,
-            next_rule=page,
+            next_rule=page and not pulled,
             counts=False,
         )
     if isinstance(outcome, Sent):
