@@ -23,6 +23,7 @@ SECTION_MAX: Final = 2800
 TOTAL_MAX: Final = 8500
 TEXT_MAX: Final = 3000
 STORY_SHOWN: Final = 60
+STORY_MAX: Final = 7500  # with its first lines it fits one answer
 TIMELINE_SHOWN: Final = 25
 PAGED_SHOWN: Final = 20  # people
 
@@ -155,15 +156,26 @@ def shown(card: Message, entries: Sequence[TimelineEntry]) -> Message:
 
 def story(view: IncidentView, lines: Sequence[Line]) -> Message:
     """Each step to the second; of a long story the newest, since who asks is awake now."""
-    shown = lines[-STORY_SHOWN:]
+    told = [
+        f"{'⏭ ' if one.ahead else ''}{escape.time_of_day(one.at)} {escape.line(one.text, 300)}"
+        for one in lines
+    ]
+    shown = _last(told)
     said = [f"{headline(view)} on *{escape.line(view.service, 80)}*"]
     if len(shown) < len(lines):
         said.append(f"… {len(lines) - len(shown)} earlier lines: `midwatch why {view.number}`")
-    said += [
-        f"{'⏭ ' if one.ahead else ''}{escape.time_of_day(one.at)} {escape.line(one.text, 300)}"
-        for one in shown
-    ]
-    return paragraphs(said)
+    return paragraphs([*said, *shown])
+
+
+def _last(lines: Sequence[str]) -> Sequence[str]:
+    """As many as fit."""
+    total, first = 0, len(lines)
+    while first > 0 and len(lines) - first < STORY_SHOWN:
+        total += len(lines[first - 1]) + 1
+        if total > STORY_MAX:
+            break
+        first -= 1
+    return lines[first:]
 
 
 def refusal(error: MidwatchError) -> Message:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from engine import skipped
 from engine.models import (
     Delivery,
     DeliveryKind,
@@ -21,6 +22,8 @@ from engine.models import (
     Timer,
     Try,
 )
+from engine.pager.grounds import GROUNDS
+from engine.store.cards import Place
 
 TOLD: Final = frozenset({DeliveryKind.PAGE, DeliveryKind.RESPONDER, DeliveryKind.STATUS})
 OVER: Final = frozenset({DeliveryStatus.DELIVERED, DeliveryStatus.UNCONFIRMED, DeliveryStatus.DEAD})
@@ -35,13 +38,15 @@ NEXT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Tale:
-    """What a story is told of. `timers` are those of the incident itself."""
+    """What a story is told of. `timers` are those of the incident itself, `sends` those of its deliveries."""
 
     view: IncidentView
     entries: Sequence[TimelineEntry]
     deliveries: Sequence[Delivery]
     tries: Sequence[Try]
     timers: Sequence[Timer]
+    sends: Sequence[Timer] = ()
+    places: Sequence[Place] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +60,47 @@ class Line:
 
 def story(tale: Tale, names: Mapping[int, str]) -> list[Line]:
     """In order of time, what is still to come last."""
-    lines = [Line(entry.at, _entry(entry)) for entry in tale.entries]
+    lines = [line for entry in tale.entries for line in _entry(entry)]
     tries: dict[int, list[Try]] = defaultdict(list)
     for one in tale.tries:
         tries[one.delivery_id].append(one)
+    due = {timer.subject_id: timer.due_at for timer in tale.sends}
     for delivery in tale.deliveries:
         if delivery.kind in TOLD:
-            lines += _delivery(delivery, tries[delivery.id], names)
+            lines += _delivery(delivery, tries[delivery.id], names, due.get(delivery.id))
+    lines += [_place(place) for place in tale.places]
     lines += [Line(timer.due_at, NEXT[timer.kind], ahead=True) for timer in tale.timers if timer.kind in NEXT]
     return sorted(lines, key=lambda line: (line.ahead, line.at))
 
 
-def _entry(entry: TimelineEntry) -> str:
+def _entry(entry: TimelineEntry) -> Iterator[Line]:
     who = f" by {entry.actor}" if entry.actor else ""
     via = f" ({entry.via})" if entry.via else ""
     text = f": {entry.text}" if entry.text else ""
-    return f"{entry.kind.replace('_', ' ')}{who}{via}{text}"
+    yield Line(entry.at, f"{entry.kind.replace('_', ' ')}{who}{via}{text}")
+    for why in entry.detail.get(GROUNDS) or ():
+        yield Line(entry.at, f"why: {why}")
 
 
-def _delivery(one: Delivery, tries: Sequence[Try], names: Mapping[int, str]) -> Iterator[Line]:
+def _place(place: Place) -> Line:
+    if place.broken:
+        return Line(place.created_at, f"card in {place.channel}: cannot stand there, {place.broken}")
+    if place.shown_at is None:
+        return Line(place.created_at, f"card in {place.channel}: not shown yet", ahead=True)
+    return Line(place.shown_at, f"card in {place.channel}: brought up to date")
+
+
+def _delivery(
+    one: Delivery, tries: Sequence[Try], names: Mapping[int, str], due_at: datetime | None
+) -> Iterator[Line]:
     what = _what(one, names)
+    for method, why in skipped.read(one.body):
+        whom = _whom(one, names)
+        yield Line(one.created_at, f"{one.kind} by {method} to {whom}: left out, {why}")
     for each in tries:
         yield Line(each.started_at, f"{what}, attempt {each.number}: {_outcome(each)}")
     if one.status is DeliveryStatus.QUEUED:
-        yield Line(one.due_at, what, ahead=True)
+        yield Line(due_at or one.due_at, f"{what}{_waits(one, due_at)}", ahead=True)
     elif one.status is DeliveryStatus.CANCELLED:
         yield Line(
             one.ended_at or one.due_at, f"{what}: not sent, {one.reason or 'it was not wanted any more'}"
@@ -88,15 +110,29 @@ def _delivery(one: Delivery, tries: Sequence[Try], names: Mapping[int, str]) -> 
         yield Line(one.ended_at, f"{what}: {one.status}{why}")
 
 
+def _waits(one: Delivery, due_at: datetime | None) -> str:
+    """Why it is not sent at the time that its contact rule gives it."""
+    if due_at is None:
+        return ": it has no timer, the audit gives it one"
+    if one.reason:
+        return f": again, after {one.reason}"
+    if due_at > one.due_at:
+        return f": held back since {one.due_at:%H:%M:%S} UTC, so that not too much goes there at once"
+    return ""
+
+
 def _what(one: Delivery, names: Mapping[int, str]) -> str:
-    if one.method is Method.URL:
-        whom = "the fallback URLs"
-    elif one.person_id is not None:
-        whom = names.get(one.person_id, "somebody who is gone")
-    else:
-        whom = one.address or "the channel"
     level = "" if one.kind is not DeliveryKind.PAGE or one.level < 0 else f" (level {one.level + 1})"
-    return f"{one.kind} by {one.method} to {whom}{level}"
+    carried = ", in one message with others" if one.carried_by is not None else ""
+    return f"{one.kind} by {one.method} to {_whom(one, names)}{level}{carried}"
+
+
+def _whom(one: Delivery, names: Mapping[int, str]) -> str:
+    if one.method is Method.URL:
+        return "the fallback URLs"
+    if one.person_id is not None:
+        return names.get(one.person_id, "somebody who is gone")
+    return one.address or "the channel"
 
 
 def _outcome(one: Try) -> str:

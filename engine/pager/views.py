@@ -8,7 +8,7 @@ from typing import Final
 from engine.db import Database
 from engine.models import ORG, Delivery, IncidentStatus, IncidentView, TimelineEntry, TimerKind
 from engine.pager.story import Tale
-from engine.store import attempts, deliveries, incidents, journal, timers, views
+from engine.store import attempts, cards, deliveries, incidents, journal, timers, views
 
 OF_INCIDENTS: Final = (
     TimerKind.ESCALATE,
@@ -68,12 +68,15 @@ class Views:
             if found is None or view is None:
                 return None
             told = await deliveries.of_incidents(tx, ORG, [found])
+            ids = [one.id for one in told]
             return Tale(
                 view,
                 await journal.timeline_of(tx, ORG, [found]),
                 told,
-                await attempts.of_deliveries(tx, ORG, [one.id for one in told]),
+                await attempts.of_deliveries(tx, ORG, ids),
                 await timers.of_subjects(tx, ORG, OF_INCIDENTS, [found]),
+                await timers.of_subjects(tx, ORG, [TimerKind.DELIVER], ids),
+                await cards.places_of(tx, ORG, found),
             )
 
     async def open_texted_to(self, address_hash: str) -> Sequence[IncidentView]:

@@ -67,6 +67,26 @@ async def of_incidents(tx: Tx, org_id: int, incident_ids: Sequence[int]) -> list
     return [_card(row) for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an incident is shown, since when, or why it cannot be."""
+
+    channel: str
+    created_at: datetime
+    shown_at: datetime | None
+    broken: str | None
+
+
+async def places_of(tx: Tx, org_id: int, incident_id: int) -> list[Place]:
+    """Broken ones too."""
+    rows = await tx.execute(
+        sa.select(cards.c.channel, cards.c.created_at, cards.c.shown_at, cards.c.broken)
+        .where(cards.c.org_id == org_id, cards.c.incident_id == incident_id, cards.c.person_id.is_(None))
+        .order_by(cards.c.id)
+    )
+    return [Place(*row) for row in rows]
+
+
 _BY_MESSAGE = sa.select(*COLUMNS).where(
     cards.c.org_id == given("org", cards.c.org_id),
     cards.c.channel_id == given("conversation", cards.c.channel_id),
