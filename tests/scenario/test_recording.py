@@ -66,8 +66,9 @@ async def begun(pager: Pager, alerts: int = 1) -> list[Begun]:
     await pager.receive(*[fire(f"alert {n}", group_key=f"alert {n}") for n in range(alerts)])
     await pager.app.worker.lanes[0].run_due()
     beginning = await pager.app.database.write(begin_all)
-    assert len(beginning.begun) == 2 * alerts
-    return list(beginning.begun)
+    each = [one for message in beginning.begun for one in (message, *message.carried)]
+    assert len(each) == 2 * alerts
+    return each
 
 
 async def begin_all(tx: Tx) -> Any:
