@@ -49,6 +49,7 @@ COMMANDS: Final = {
     "who": ("oncall:who", "Who is on call, until when, and who is next."),
     "override": ("oncall:override", "Put a person on call for a while."),
     "incidents": ("incidents:incidents", "The incidents, newest first."),
+    "status": ("status:status", "Is everything that should page able to?"),
     "why": ("incidents:why", "The whole story of an incident."),
     "dead": ("dead:dead", "Messages that could not be delivered: list them, send them again."),
     "ack": ("incidents:ack", "Acknowledge incidents."),
@@ -56,6 +57,7 @@ COMMANDS: Final = {
     "merge": ("incidents:merge", "Make one incident of two."),
     "unmerge": ("incidents:unmerge", "Take a merged incident out again."),
     "calendar": ("calendar:calendar", "Links to shifts for calendar programs, and calendars to follow."),
+    "vcard": ("vcard:vcard", "A contact card with Midwatch's numbers, for telephones."),
     "maintenance": ("maintenance:maintenance", "Hold back the pages of a service for a while."),
 }
 for _order, (_name, (_target, _help)) in enumerate(COMMANDS.items()):

@@ -28,8 +28,8 @@ COMMANDS = ("/oncall", "/override", "/page", "/incident")
 
 SCOPES = _words(
     "app_mentions:read channels:history channels:join channels:manage channels:read chat:write "
-    "chat:write.public commands files:write groups:history groups:read groups:write.topic im:history "
-    "im:read im:write reactions:read reactions:write team:read usergroups:read usergroups:write "
+    "chat:write.public commands dnd:read files:write groups:history groups:read groups:write.topic "
+    "im:history im:read im:write reactions:read reactions:write team:read usergroups:read usergroups:write "
     "users:read users:read.email"
 )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from bot.sandbox import chat, conversations, files, people, usergroups, views
+from bot.sandbox import chat, conversations, dnd, files, people, usergroups, views
 from bot.sandbox.call import Call, SlackError
 from bot.sandbox.clock import monotonic
 from bot.sandbox.ledger import ApiCall
@@ -39,6 +39,7 @@ METHODS: dict[str, Callable[[World, Call], Json]] = {
     "conversations.open": conversations.open_,
     "conversations.replies": conversations.replies,
     "conversations.setTopic": conversations.set_topic,
+    "dnd.info": dnd.info,
     "files.completeUploadExternal": files.complete_upload,
     "files.getUploadURLExternal": files.get_upload_url,
     "reactions.add": conversations.add_reaction,
@@ -72,6 +73,7 @@ SCOPE_OF = {
     "conversations.open": "im:write",
     "conversations.replies": "channels:history",
     "conversations.setTopic": "channels:manage",
+    "dnd.info": "dnd:read",
     "files.completeUploadExternal": "files:write",
     "files.getUploadURLExternal": "files:write",
     "reactions.add": "reactions:write",

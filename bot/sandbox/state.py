@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import count
 from typing import Any
 
@@ -131,6 +132,7 @@ class Workspace:
         self.only_admins_edit_groups = False  # and an app is no admin
         self.modals: dict[str, list[View]] = {}
         self.homes: dict[str, View] = {}
+        self.quiet: dict[str, tuple[datetime, datetime]] = {}  # by person, the next Do Not Disturb
         self._clock = clock
         self._changes = changes
         self._last_ts = 0
