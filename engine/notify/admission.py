@@ -5,27 +5,37 @@ Never sends, and never holds a lease: who waits here is free for any other worke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+import structlog
+
 from engine.db import Database, Tx
-from engine.models import ORG, Card, Delivery, Method, Timer
+from engine.errors import Unavailable
+from engine.models import ORG, Card, Delivery, DeliveryKind, Method, Timer
 from engine.notify import lines
+from engine.notify.bundle import line_of
 from engine.notify.next_rule import pull_next_rules
-from engine.notify.pacing import Pace
+from engine.notify.paces import Asking, Paces, admit, held
 from engine.notify.verdict import LONG_WAIT, PAGES
 from engine.store import cards, deliveries, timers
+from engine.store import lines as line_rows
+from engine.store import paces as pace_rows
+
+log = structlog.get_logger(__name__)
 
 CARD_FIRST: Final = timedelta(seconds=10)  # how long a page waits for the card of its channel
-PACE: Final = timedelta(seconds=1)  # Slack: one message per second and channel
-PACED: Final = frozenset({Method.SLACK, Method.CHANNEL})
+CARD_SOON: Final = timedelta(seconds=1)  # then it is looked whether it is there
+KEPT: Final = timedelta(days=1)
+SOMEBODY_WAITS: Final = frozenset({DeliveryKind.VERIFICATION, DeliveryKind.OPS})
 
 
 class Admission:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, paces: Paces) -> None:
         self._database = database
-        self._pace = Pace(PACE)
+        self._paces = paces
 
     async def admit(self, due: Sequence[Timer], now: datetime) -> tuple[list[Timer], int]:
         """The timers whose deliveries may start, and how many were moved."""
@@ -33,48 +43,93 @@ class Admission:
             found = await deliveries.read(tx, [timer.subject_id for timer in due])
             placing = await _waiting_for_card(tx, list(found.values()), now)
             waiting = await lines.waiting(tx, found.values(), now)
-        admitted: list[Timer] = []
-        later: list[tuple[Timer, datetime]] = []
-        held_long: list[Delivery] = []
-        for timer in due:
-            delivery = found.get(timer.subject_id)
-            at = now if delivery is None else self._start_at(delivery, delivery.id in placing, now)
-            wait = waiting.get(timer.subject_id)
-            at = at if wait is None else max(at, wait.until)
-            if at <= now:
-                admitted.append(timer)
-            else:
-                later.append((timer, at))
-                if delivery is not None and delivery.kind in PAGES and at - now > LONG_WAIT:
-                    # Why not of low urgency: nobody is called early because they were texted before.
-                    held_long += [delivery] if wait is None or wait.high else []
-        if later:
-            await self._database.write(lambda tx: _put_off(tx, later, held_long, now))
-        return admitted, len(later)
+            high = await line_rows.high(tx, [*found])
+        until = {one: now + CARD_SOON for one in placing}
+        for one, wait in waiting.items():
+            until[one] = max(wait.until, until.get(one, now))
+        asking = [
+            (timer, found[timer.subject_id])
+            for timer in due
+            if timer.subject_id in found and until.get(timer.subject_id, now) <= now
+        ]
+        paced = self._by_line(asking, high)
 
-    def hold(self, delivery: Delivery, until: datetime) -> None:
+        async def unit(tx: Tx) -> dict[int, datetime]:
+            places = {**until, **await self._places(tx, paced, now)}
+            later = {timer: at for timer in due if (at := places.get(timer.subject_id, now)) > now}
+            if later:
+                await timers.move(tx, [*later.items()])
+                await pull_next_rules(tx, _held_long(later, found, waiting, now), now)
+            return places
+
+        places = await self._database.write(unit) if paced or until else until
+        admitted = [timer for timer in due if places.get(timer.subject_id, now) <= now]
+        return admitted, len(due) - len(admitted)
+
+    async def hold(self, delivery: Delivery, until: datetime, now: datetime) -> None:
         """The provider wants nothing there before `until`: what waits for it waits with it."""
-        if delivery.method in PACED:
-            self._pace.hold(_line(delivery), until)
+        line = self._paces.line_of(delivery)
+        if line is None:
+            return
 
-    def _start_at(self, delivery: Delivery, placing: bool, now: datetime) -> datetime:
-        if placing:
-            return now + PACE
-        if delivery.method not in PACED:
-            return now
-        return self._pace.admit(_line(delivery), now, delivery.id)
+        async def unit(tx: Tx) -> None:
+            kept = await pace_rows.keep(tx, ORG, [line], now)
+            await pace_rows.store(tx, ORG, {line: held(kept[line], until)})
+
+        try:
+            await self._database.write(unit)
+        except Unavailable:
+            log.warning("pace.not_held", method=delivery.method)  # the next one is throttled too, and says so
+
+    async def forget(self, now: datetime) -> int:
+        """Lines where nothing was sent for long."""
+        return await self._database.write(lambda tx: pace_rows.forget(tx, ORG, now - KEPT))
+
+    def _by_line(
+        self, due: Iterable[tuple[Timer, Delivery]], high: Collection[int]
+    ) -> dict[str, list[Asking]]:
+        """What goes in one message asks once."""
+        together: dict[Hashable, list[tuple[Timer, Delivery]]] = defaultdict(list)
+        for timer, delivery in due:
+            if self._paces.line_of(delivery) is not None:
+                together[line_of(delivery) or ("alone", delivery.id)].append((timer, delivery))
+        paced: dict[str, list[Asking]] = defaultdict(list)
+        for load in together.values():
+            asks = Asking(
+                ids=tuple(one.id for _, one in load),
+                high=any(one.id in high or one.kind in SOMEBODY_WAITS for _, one in load),
+                waited=all(timer.due_at > one.due_at for timer, one in load),
+                since=min(one.due_at for _, one in load),
+            )
+            paced[self._paces.line_of(load[0][1]) or ""].append(asks)
+        return paced
+
+    async def _places(
+        self, tx: Tx, paced: Mapping[str, Sequence[Asking]], now: datetime
+    ) -> dict[int, datetime]:
+        standing = await pace_rows.keep(tx, ORG, [*paced], now)
+        places: dict[int, datetime] = {}
+        for line, asking in paced.items():
+            standing[line], found = admit(standing[line], asking, now, self._paces.pace_of(line))
+            places |= found
+        await pace_rows.store(tx, ORG, standing)
+        return places
 
 
-async def _put_off(
-    tx: Tx, later: Sequence[tuple[Timer, datetime]], held_long: Sequence[Delivery], now: datetime
-) -> None:
-    """A page that has to wait for long goes by the person's next rule too."""
-    await timers.move(tx, later)
-    await pull_next_rules(tx, held_long, now)
-
-
-def _line(delivery: Delivery) -> str:
-    return f"{delivery.method}:{delivery.person_id or delivery.address or delivery.incident_id}"
+def _held_long(
+    later: Mapping[Timer, datetime],
+    found: Mapping[int, Delivery],
+    waiting: Mapping[int, lines.Wait],
+    now: datetime,
+) -> list[Delivery]:
+    """Pages that have to wait for long: they go by the person's next rule too."""
+    held: list[Delivery] = []
+    for timer, at in later.items():
+        delivery, wait = found.get(timer.subject_id), waiting.get(timer.subject_id)
+        if delivery is not None and delivery.kind in PAGES and at - now > LONG_WAIT:
+            # Why not of low urgency: nobody is called early because they were texted before.
+            held += [delivery] if wait is None or wait.high else []
+    return held
 
 
 async def _waiting_for_card(tx: Tx, found: Sequence[Delivery], now: datetime) -> set[int]:

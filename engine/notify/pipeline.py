@@ -38,6 +38,7 @@ from engine.notify import bundle
 from engine.notify.admission import Admission
 from engine.notify.begin import LEASE, Begun, begin
 from engine.notify.breaker import Breakers, breaker_key
+from engine.notify.paces import Paces
 from engine.notify.record import Ended, Recorded
 from engine.notify.recorder import Recorder
 from engine.notify.render import SLACK_DOWN
@@ -77,6 +78,7 @@ class Pipeline:
         owner: str,
         ops_channel: str | None = None,
         slack: SlackWatch | None = None,
+        paces: Paces | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -87,7 +89,7 @@ class Pipeline:
         self._ops_channel = ops_channel
         self._slack = slack
         self.breakers = Breakers()
-        self._admission = Admission(database)
+        self._admission = Admission(database, paces or Paces.per_second())
         self._recorder = Recorder(database, clock)
         self._suspects = Suspects(database, clock.now())
         self._flying: set[asyncio.Task[None]] = set()
@@ -114,50 +116,53 @@ class Pipeline:
         for timer in found.suspects[:SUSPECTS]:
             if tries[timer.id] >= TRIES:
                 done += await self._end(partial(give_up, timer=timer, tries=tries[timer.id]))
-            elif ended := await self._counted([timer]):
+            elif ended := await self._counted([timer], paced=False):
                 done += ended
             else:
                 self._suspects.put_last(timer)
         return done
 
-    async def _counted(self, old: Sequence[Timer]) -> int:
-        """Begin what may have ended a process before: it is counted while we are at it."""
+    async def _counted(self, old: Sequence[Timer], *, paced: bool = True) -> int:
+        """Begin what may have ended a process before: it is counted while we are at it.
+
+        Not `paced`: it is begun now, whoever was told a moment ago. Put off, it would be a suspect no more.
+        """
         now = self._clock.now()
         ours = await self._suspects.count(old, now)
         try:
-            done = await self._together(ours)
+            done = await self._together(ours, paced=paced)
         except Unavailable:
             await self._suspects.survived(ours, now)
             raise
         await self._suspects.survived(ours, now)
         return done
 
-    async def _together(self, batch: Sequence[Timer]) -> int:
+    async def _together(self, batch: Sequence[Timer], *, paced: bool = True) -> int:
         if not batch:
             return 0
         try:
-            done, skipped = await self._start(batch)
+            done, skipped = await self._start(batch, paced=paced)
         except Unavailable:
             raise
         except Exception:
             log.exception("deliver.batch_failed", timers=len(batch))
-            return sum([await self._alone(timer) for timer in batch])
+            return sum([await self._alone(timer, paced=paced) for timer in batch])
         waited = [timer for timer in skipped if self._clock.now() - timer.due_at > OVERDUE]
-        return done + sum([await self._alone(timer) for timer in waited[:WAIT_FOR]])
+        return done + sum([await self._alone(timer, paced=paced) for timer in waited[:WAIT_FOR]])
 
     async def _start(
-        self, batch: Sequence[Timer], wait: timedelta | None = None
+        self, batch: Sequence[Timer], wait: timedelta | None = None, *, paced: bool = True
     ) -> tuple[int, Sequence[Timer]]:
         """How many were moved, ended or begun, and what belongs to incidents that somebody holds."""
         now = self._clock.now()
-        admitted, moved = await self._admission.admit(batch, now)
+        admitted, moved = await self._admission.admit(batch, now, paced=paced)
         if not admitted:
             return moved, ()
         # Why before: a failure between the commit and the sends would leave them to their leases.
         known = await self._directory_now()
         counted = self._suspects.counted(admitted)
         beginning = await self._database.write(
-            lambda tx: begin(tx, admitted, self._owner, now, wait=wait, counted=counted),
+            lambda tx: begin(tx, admitted, self._owner, now, wait=wait, counted=counted, paced=paced),
             rank=Writer.ESCALATE,
         )
         self._suspects.begun(counted)
@@ -167,10 +172,10 @@ class Pipeline:
             self._launch(self._fly(one, known, committed), f"deliver-{one.delivery.id}")
         return moved + beginning.worked, beginning.skipped
 
-    async def _alone(self, timer: Timer) -> int:
+    async def _alone(self, timer: Timer, *, paced: bool) -> int:
         """One delivery, waiting for its incident; what cannot be worked keeps no other waiting."""
         try:
-            done, held = await self._start([timer], PATIENCE)
+            done, held = await self._start([timer], PATIENCE, paced=paced)
         except Unavailable:
             log.warning("deliver.unavailable", delivery=timer.subject_id)
             return 0
@@ -248,7 +253,7 @@ class Pipeline:
         tried = await self._attempt(page)
         outcome = tried.outcome
         if isinstance(outcome, Throttled):
-            self._admission.hold(delivery, outcome.until)
+            await self._admission.hold(delivery, outcome.until, self._clock.now())
         metrics.attempts.labels(delivery.method.value, type(outcome).__name__.lower()).inc()
         log.info(
             "delivery.attempted",

@@ -219,7 +219,7 @@ async def test_when_every_provider_is_down_it_is_tried_again(pager: Pager) -> No
     assert (second.status, second.reason) == (DeliveryStatus.QUEUED, "every provider for sms is down")
     await pager.advance(minutes=2)
     pager.expect_page("ann", "voice")  # a minute after the first call
-    texted = [one for one in pager.pages() if one.method is Method.SMS]  # in one text, if they are due at once
+    texted = [one for one in pager.pages() if one.method is Method.SMS]  # in one, if they are due at once
     assert sorted(view.number for one in texted for view in one.incidents) == [1, 2]
     for _ in texted:
         pager.expect_page("ann", "sms")
