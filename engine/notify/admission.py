@@ -37,14 +37,17 @@ class Admission:
         self._database = database
         self._paces = paces
 
-    async def admit(self, due: Sequence[Timer], now: datetime) -> tuple[list[Timer], int]:
-        """The timers whose deliveries may start, and how many were moved."""
+    async def admit(
+        self, due: Sequence[Timer], now: datetime, *, at_once: bool = False
+    ) -> tuple[list[Timer], int]:
+        """The timers whose deliveries may start, and how many were moved. `at_once`: whoever was told a
+        moment ago."""
         async with self._database.look() as tx:
             found = await deliveries.read(tx, [timer.subject_id for timer in due])
             placing = await _waiting_for_card(tx, list(found.values()), now)
-            waiting = await lines.waiting(tx, found.values(), now)
+            waiting = {} if at_once else await lines.waiting(tx, found.values(), now)
             high = await line_rows.high(tx, [*found])
-        until = {one: now + CARD_SOON for one in placing}
+        until = dict.fromkeys(placing, now + CARD_SOON)
         for one, wait in waiting.items():
             until[one] = max(wait.until, until.get(one, now))
         asking = [
@@ -52,17 +55,17 @@ class Admission:
             for timer in due
             if timer.subject_id in found and until.get(timer.subject_id, now) <= now
         ]
-        paced = self._by_line(asking, high)
+        askers = self._by_line(asking, high) if paced else {}
 
         async def unit(tx: Tx) -> dict[int, datetime]:
-            places = {**until, **await self._places(tx, paced, now)}
+            places = {**until, **await self._places(tx, askers, now)}
             later = {timer: at for timer in due if (at := places.get(timer.subject_id, now)) > now}
             if later:
                 await timers.move(tx, [*later.items()])
                 await pull_next_rules(tx, _held_long(later, found, waiting, now), now)
             return places
 
-        places = await self._database.write(unit) if paced or until else until
+        places = await self._database.write(unit) if askers or until else until
         admitted = [timer for timer in due if places.get(timer.subject_id, now) <= now]
         return admitted, len(due) - len(admitted)
 

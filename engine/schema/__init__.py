@@ -19,6 +19,7 @@ from engine.schema.delivery import attempts, cards, deliveries
 from engine.schema.incident import alerts, dedup_keys, incidents
 from engine.schema.install import counters, schema_mark
 from engine.schema.journal import events, inbound, timeline
+from engine.schema.pace import paces
 from engine.schema.person import LIVE, contact_methods, contact_rules, people, verifications
 from engine.schema.policy import fallbacks, policies, policy_versions
 from engine.schema.rota import (
@@ -77,6 +78,7 @@ __all__ = [
     "maintenance_windows",
     "metadata",
     "overrides",
+    "paces",
     "people",
     "policies",
     "policy_versions",
