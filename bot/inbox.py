@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from bot import sms_words
+from bot import condition_words, sms_words
 from bot.web.replies import Reply, Verb, parse_reply
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
@@ -20,6 +20,7 @@ from engine.directory import Person
 from engine.errors import MidwatchError, Unavailable
 from engine.models import ORG, Actor, Delivery, DeliveryStatus, IncidentStatus, IncidentView, Method, Via
 from engine.notify.plain import one_line
+from engine.pager.condition import condition
 from engine.pager.consent import Consent
 from engine.pager.respond import Answer, Responder
 from engine.pager.views import Views
@@ -140,6 +141,8 @@ class Inbox:
                 return await self._acknowledge_all(address_hash, people)
             case Verb.WHO:
                 return await self._who(reply.name, people[0])
+            case Verb.STATUS:
+                return condition_words.by_sms(await condition(self._database, self._clock.now()))
             case Verb.LIST:
                 return sms_words.listed(await self._views.open_texted_to(address_hash), "")
             case _:

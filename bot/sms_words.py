@@ -17,7 +17,7 @@ LISTED: Final = 5
 LONGEST_TITLE: Final = 70
 HELP: Final = (
     "Midwatch: reply 4 or ACK 42 to acknowledge, 6 to resolve, 8 to escalate, ACK ALL, "
-    "LIST what is open, WHO is on call."
+    "LIST what is open, WHO is on call, STATUS."
 )
 NOT_APPLIED: Final = "NOT applied: Midwatch cannot store this right now. Try again in a minute."
 NONE_OPEN: Final = "No open incident was texted to this number."

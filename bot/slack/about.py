@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Final
 
+from bot import condition_words
 from bot.slack import escape, words
 from bot.slack.answers import paragraphs
 from bot.slack.grammar.times import FORMS
@@ -17,6 +18,8 @@ from bot.slack.health import SlackHealth, SlackState
 from bot.slack.message import Message
 from engine.directory import ContactMethod, Directory, Person
 from engine.models import Method, Urgency
+from engine.notify.slack_watch import SlackWatch
+from engine.outage import Figures, Standing
 from engine.pager.ladder import Resolver, reaches_somebody
 from engine.rota.on_call import OnCallNow
 
@@ -157,10 +160,11 @@ def status(
     windows: int = 0,
     ahead: Sequence[tuple[str, str]] = (),
     dead: int = 0,
+    watch: SlackWatch | None = None,
 ) -> Message:
     """`silent`: for how long no worker of any process has left word that it works, if that is too long."""
     lines = [
-        _slack(health, now),
+        _slack(health, watch, now),
         f"{'🔴' if open_now else '🟢'} {open_now} open incident{'' if open_now == 1 else 's'}",
     ]
     if silent is not None:
@@ -170,7 +174,7 @@ def status(
         lines.append(f"🪦 {dead} dead letter{'' if dead == 1 else 's'}: `/oncall dead`")
     if windows:
         lines.append(f"🔧 {windows} maintenance on or planned: `/oncall maintenance`")
-    lines += [*_unstaffed(directory, rows, now), *_slack_faults(health)]
+    lines += [*_unstaffed(directory, rows, now), *_slack_faults(health, watch)]
     lines.append(f"{len(directory.people)} people · {len(directory.schedules)} schedules")
     # Why last: it may be more than fits, and what is wrong now must be there to read.
     lines += [f"🔭 *{escape.line(schedule, 60)}*: {escape.line(text, 400)}" for schedule, text in ahead]
@@ -189,15 +193,20 @@ def _unstaffed(directory: Directory, rows: Sequence[OnCallNow], now: datetime) -
         yield f"⚠️ Without a policy: {', '.join(escape.line(name, 60) for name in without[:20])}"
 
 
-def _slack_faults(health: SlackHealth) -> Iterator[str]:
+def _slack_faults(health: SlackHealth, watch: SlackWatch | None) -> Iterator[str]:
     if health.missing_scopes:
         yield f"⚠️ Slack scopes missing: {', '.join(health.missing_scopes)}; reinstall from manifest.yaml"
-    if abs(health.clock_skew) > timedelta(seconds=60):
-        yield f"⚠️ The clock here is {words.duration(abs(health.clock_skew))} off Slack's"
+    if health.probe_off:
+        yield f"⚠️ A socket that goes deaf would not be noticed: {escape.line(health.probe_off, 120)}"
+    figures = watch.figures if watch is not None else Figures(skew=health.clock_skew)
+    yield from (f"⚠️ {escape.line(fault, 200)}" for fault in condition_words.slack_faults(figures))
 
 
-def _slack(health: SlackHealth, now: datetime) -> str:
-    sign = {SlackState.UP: "🟢", SlackState.DEGRADED: "🟡", SlackState.DOWN: "🔴"}[health.state]
-    heard = f", last heard {words.duration(now - health.last_event_at)} ago" if health.last_event_at else ""
-    why = f" ({escape.line(health.reason, 80)})" if health.reason else ""
-    return f"{sign} Slack is {health.state.value} for {words.duration(now - health.since)}{why}{heard}"
+def _slack(health: SlackHealth, watch: SlackWatch | None, now: datetime) -> str:
+    """By all processes together; by this one alone where nobody has looked yet."""
+    standing = watch.standing if watch is not None else None
+    if standing is None:
+        standing = Standing(health.state, health.since, health.reason, health.last_event_at)
+    said = condition_words.slack(standing, watch.figures if watch is not None else Figures(), now)
+    sign = {SlackState.UP: "🟢", SlackState.DEGRADED: "🟡", SlackState.DOWN: "🔴"}[standing.state]
+    return f"{sign} {escape.line(said, 300)}"

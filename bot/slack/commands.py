@@ -29,6 +29,7 @@ from engine.db import Database
 from engine.errors import BadCommand, MidwatchError, NotFound
 from engine.intake.receive import Receiver
 from engine.models import ORG, Actor, IncidentStatus
+from engine.notify.slack_watch import SlackWatch
 from engine.pager.dead_letters import DeadLetters
 from engine.pager.maintenance import Maintenance
 from engine.pager.respond import Answer, Responder
@@ -58,6 +59,7 @@ class Engine:
     maintenance: Maintenance
     silent: Callable[[], timedelta | None]  # for how long no worker has ticked, if that is too long
     letters: DeadLetters
+    slack_watch: SlackWatch
 
 
 class Commands:
@@ -260,4 +262,5 @@ class Commands:
             windows=windows,
             ahead=ahead,
             dead=dead,
+            watch=self._engine.slack_watch,
         )

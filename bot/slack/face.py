@@ -66,7 +66,7 @@ class Slack:
         self.watch = watch
         windows = Maintenance(database, clock)
         letters = DeadLetters(database, clock, roster.directory, nudge)
-        engine = Engine(clock, database, roster, receiver, responder, views, windows, silent, letters)
+        engine = Engine(clock, database, roster, receiver, responder, views, windows, silent, letters, watch)
         workspace = Workspace()
         client = self._client = SlackClient(_secret(settings.slack_bot_token), settings.slack_api_url)
         identity = Identity(client, workspace, roster, setup, clock)

@@ -48,6 +48,7 @@ class SlackHealth:
         self.rebuilds = 0  # of the socket, one after the other in vain
         self.clock_skew = timedelta()
         self.missing_scopes: tuple[str, ...] = ()
+        self.probe_off = ""  # why nobody asks for an echo
         self.on_news: Callable[[], None] = nobody_hears
         self._echo_at: datetime | None = None
         self._ok_at: datetime | None = None

@@ -31,7 +31,7 @@ QUIET_DEAF: Final = timedelta(seconds=15)  # while nothing comes back
 REACTION: Final = "white_check_mark"
 TEXT: Final = "Midwatch checks here that it hears Slack."
 REACTED: Final = frozenset({"reaction_added", "reaction_removed"})
-NO_CHANNEL: Final = "off: MIDWATCH_OPS_CHANNEL is not set"
+NO_CHANNEL: Final = "MIDWATCH_OPS_CHANNEL is not set"
 
 
 def is_echo(payload: Mapping[str, Any], bot_user_id: str | None) -> bool:
@@ -56,12 +56,12 @@ class Probe:
         self._database = database
         self._clock = clock
         self._ops_channel = ops_channel
-        self.off = "" if ops_channel else NO_CHANNEL
+        health.probe_off = "" if ops_channel else NO_CHANNEL
 
     async def when_quiet(self, standing: Standing) -> None:
         """Toggle the reaction if nothing was heard for a while and no other process has just done so."""
         now, health = self._clock.now(), self._health
-        if self.off or standing.down or not (health.listening and health.posting):
+        if health.probe_off or standing.down or not (health.listening and health.posting):
             return
         pause = QUIET_DEAF if standing.deaf else QUIET
         if not standing.deaf and now - (standing.heard_at or standing.since) < pause:
@@ -84,7 +84,7 @@ class Probe:
             self._health.failed(trouble)
             log.warning("slack.probe_not_sent", code=trouble.code)
             if trouble.kind is Kind.SCOPE:
-                self.off = f"off: the scope {trouble.needed or 'reactions:write'} is missing"
+                self._health.probe_off = f"the scope {trouble.needed or 'reactions:write'} is missing"
             return
         self._health.works()
         await self._database.write(lambda tx: slack_state.probed(tx, ORG, done, asked_at), rank=Writer.CARD)

@@ -18,6 +18,7 @@ class Verb(StrEnum):
     ESCALATE = "escalate"
     WHO = "who"
     LIST = "list"
+    STATUS = "status"
     HELP = "help"
     STOP = "stop"  # the carrier acts on these two and answers them itself
     START = "start"
@@ -35,6 +36,7 @@ WORDS: Final = {
     **dict.fromkeys(("6", "resolve", "res"), Verb.RESOLVE),
     **dict.fromkeys(("8", "escalate", "esc"), Verb.ESCALATE),
     **dict.fromkeys(("list", "ls"), Verb.LIST),
+    "status": Verb.STATUS,
     **dict.fromkeys(("who", "oncall"), Verb.WHO),
 }
 # The carrier's own words, and as it reads them: alone, in any case.

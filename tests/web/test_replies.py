@@ -26,6 +26,7 @@ from bot.web.replies import NUMBERED, Reply, Verb, parse_reply
         ("Resolve 42", Reply(Verb.RESOLVE, 42)),
         ("6 42", Reply(Verb.RESOLVE, 42)),
         ("List", Reply(Verb.LIST)),
+        ("Status", Reply(Verb.STATUS)),
         ("help", Reply(Verb.HELP)),
         ("?", Reply(Verb.HELP)),
         ("", Reply(Verb.HELP)),
