@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -38,6 +38,7 @@ from engine.models import LaneName, Method, Timer, TimerKind
 from engine.notify.apprise_url import AppriseTransport
 from engine.notify.email import EmailTransport
 from engine.notify.pipeline import Pipeline
+from engine.notify.receipts import Receipts
 from engine.notify.render import LinkOf, answer_link, no_link
 from engine.notify.second_phone import SecondPhone
 from engine.notify.slack_watch import SlackWatch
@@ -112,7 +113,10 @@ def build(
     made = _transports(settings, core, slack) if transports is None else transports
     used = Transports(made)
     pipeline = later.pipeline = _pipeline(settings, core, used, owner, slack_watch)
-    worker = _worker(settings, core, pipeline, slack, owner)
+    status = ProviderStatus(core.database, clock, core.roster.directory, core.nudge)
+    receipts = Receipts(core.database, clock, core.nudge, used, status)
+    errands = {**_errands(settings, core, slack), TimerKind.RECEIPT: receipts.look}
+    worker = _worker(core, pipeline, slack, owner, errands)
     core.nudge.subscribe(worker.wake)
     outcry = Outcry(used, settings.ops_channel, settings.fallback_urls)
     watch = Watch(core.database, clock, core.nudge, Pulse(), outcry.say)
@@ -225,7 +229,13 @@ def _pipeline(
     )
 
 
-def _worker(settings: Settings, core: Core, pipeline: Pipeline, slack: Slack | None, owner: str) -> Worker:
+def _worker(
+    core: Core,
+    pipeline: Pipeline,
+    slack: Slack | None,
+    owner: str,
+    errands: Mapping[TimerKind, Errand],
+) -> Worker:
     clock, database = core.clock, core.database
     escalator = Escalator(database, clock, core.roster.directory, core.nudge)
     cards = Claiming(database, clock, owner, slack.cards) if slack is not None else NoCards(database)
@@ -238,7 +248,7 @@ def _worker(settings: Settings, core: Core, pipeline: Pipeline, slack: Slack | N
         Lane(LaneName.ROTA, Chores(database, clock, core.nudge, _chores(core)), horizon, database, clock),
         Lane(
             LaneName.OUTSIDE,
-            Claiming(database, clock, owner, Errands(database, clock, _errands(settings, core, slack))),
+            Claiming(database, clock, owner, Errands(database, clock, errands)),
             horizon,
             database,
             clock,

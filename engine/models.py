@@ -117,6 +117,7 @@ class TimerKind(StrEnum):
     COVERAGE = "coverage"  # a schedule: the look ahead of each morning
     SHOWN = "shown"  # a schedule: its user group and its part of a topic
     CALENDAR = "calendar"  # a calendar import: its next fetch
+    RECEIPT = "receipt"  # a delivery: what became of it, if its provider does not say
 
 
 class LaneName(StrEnum):
@@ -399,6 +400,7 @@ class Page:
     person_id: int | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
     carried: tuple[Carried, ...] = ()
+    since: datetime | None = None  # no attempt at it began before
 
     @property
     def incidents(self) -> tuple[IncidentView, ...]:
@@ -414,6 +416,7 @@ class Sent:
     ref: str
     provider: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict)
+    receipt: bool = False  # its provider can be asked what became of it
 
 
 @dataclass(frozen=True, slots=True)

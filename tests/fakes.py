@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from engine.db import in_transaction
 from engine.models import Method, Outcome, Page, Sent
+from engine.notify.transport import Told
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)  # a Monday
 
@@ -48,6 +49,10 @@ class FakeTransport:
     script: deque[Outcome | BaseException] = field(default_factory=deque)
     always: Outcome | BaseException | None = None
     hung_up: list[str] = field(default_factory=list)
+    receipts: bool = False  # can be asked what became of what it took
+    says: Told | None = None  # whatever it is asked about
+    asked: list[str] = field(default_factory=list)
+    before: Sent | None = None  # what an earlier attempt sent, as it can tell
 
     async def send(self, page: Page) -> Outcome:
         assert not in_transaction.get(), "a page must not be sent inside a transaction"
@@ -61,7 +66,14 @@ class FakeTransport:
         self.sent.append(page)
         ref = f"{self.provider}-{page.id}-{page.attempt}"
         detail = {"channel_id": f"D{page.address}", "ts": f"{page.id}.{page.attempt}"}
-        return Sent(ref, self.provider, detail if Method.SLACK in self.methods else {})
+        return Sent(ref, self.provider, detail if Method.SLACK in self.methods else {}, self.receipts)
+
+    async def told(self, method: Method, ref: str) -> Told | None:
+        self.asked.append(ref)
+        return self.says
+
+    async def sent_before(self, page: Page) -> Sent | None:
+        return self.before
 
     def fail_next(self, *outcomes: Outcome | BaseException) -> None:
         self.script.extend(outcomes)

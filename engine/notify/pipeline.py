@@ -116,53 +116,53 @@ class Pipeline:
         for timer in found.suspects[:SUSPECTS]:
             if tries[timer.id] >= TRIES:
                 done += await self._end(partial(give_up, timer=timer, tries=tries[timer.id]))
-            elif ended := await self._counted([timer], paced=False):
+            elif ended := await self._counted([timer], at_once=True):
                 done += ended
             else:
                 self._suspects.put_last(timer)
         return done
 
-    async def _counted(self, old: Sequence[Timer], *, paced: bool = True) -> int:
+    async def _counted(self, old: Sequence[Timer], *, at_once: bool = False) -> int:
         """Begin what may have ended a process before: it is counted while we are at it.
 
-        Not `paced`: it is begun now, whoever was told a moment ago. Put off, it would be a suspect no more.
+        `at_once`: whoever was told a moment ago. Put off, it would be a suspect no more.
         """
         now = self._clock.now()
         ours = await self._suspects.count(old, now)
         try:
-            done = await self._together(ours, paced=paced)
+            done = await self._together(ours, at_once=at_once)
         except Unavailable:
             await self._suspects.survived(ours, now)
             raise
         await self._suspects.survived(ours, now)
         return done
 
-    async def _together(self, batch: Sequence[Timer], *, paced: bool = True) -> int:
+    async def _together(self, batch: Sequence[Timer], *, at_once: bool = False) -> int:
         if not batch:
             return 0
         try:
-            done, skipped = await self._start(batch, paced=paced)
+            done, skipped = await self._start(batch, at_once=at_once)
         except Unavailable:
             raise
         except Exception:
             log.exception("deliver.batch_failed", timers=len(batch))
-            return sum([await self._alone(timer, paced=paced) for timer in batch])
+            return sum([await self._alone(timer, at_once=at_once) for timer in batch])
         waited = [timer for timer in skipped if self._clock.now() - timer.due_at > OVERDUE]
-        return done + sum([await self._alone(timer, paced=paced) for timer in waited[:WAIT_FOR]])
+        return done + sum([await self._alone(timer, at_once=at_once) for timer in waited[:WAIT_FOR]])
 
     async def _start(
-        self, batch: Sequence[Timer], wait: timedelta | None = None, *, paced: bool = True
+        self, batch: Sequence[Timer], wait: timedelta | None = None, *, at_once: bool = False
     ) -> tuple[int, Sequence[Timer]]:
         """How many were moved, ended or begun, and what belongs to incidents that somebody holds."""
         now = self._clock.now()
-        admitted, moved = await self._admission.admit(batch, now, paced=paced)
+        admitted, moved = await self._admission.admit(batch, now, at_once=at_once)
         if not admitted:
             return moved, ()
         # Why before: a failure between the commit and the sends would leave them to their leases.
         known = await self._directory_now()
         counted = self._suspects.counted(admitted)
         beginning = await self._database.write(
-            lambda tx: begin(tx, admitted, self._owner, now, wait=wait, counted=counted, paced=paced),
+            lambda tx: begin(tx, admitted, self._owner, now, wait=wait, counted=counted, at_once=at_once),
             rank=Writer.ESCALATE,
         )
         self._suspects.begun(counted)
@@ -172,10 +172,10 @@ class Pipeline:
             self._launch(self._fly(one, known, committed), f"deliver-{one.delivery.id}")
         return moved + beginning.worked, beginning.skipped
 
-    async def _alone(self, timer: Timer, *, paced: bool) -> int:
+    async def _alone(self, timer: Timer, *, at_once: bool) -> int:
         """One delivery, waiting for its incident; what cannot be worked keeps no other waiting."""
         try:
-            done, held = await self._start([timer], PATIENCE, paced=paced)
+            done, held = await self._start([timer], PATIENCE, at_once=at_once)
         except Unavailable:
             log.warning("deliver.unavailable", delivery=timer.subject_id)
             return 0
@@ -272,6 +272,8 @@ class Pipeline:
         candidates = in_turn(self._transports.for_method(page.method), page.attempt)
         if not candidates:
             return Tried(Rejected(f"no provider for {page.method} is set up"))
+        if page.attempt > 1 and (found := await self._transports.sent_before(page)) is not None:
+            return Tried(found, found.provider)
         passed_over: list[str] = []
         tried = Tried(Retry(f"every provider for {page.method} is down"))
         # Why one deadline for all: together they must not outlive the lease.
@@ -348,6 +350,7 @@ def _page(begun: Begun, where: Route) -> Page:
             body |= {"thread_ts": card.ts, "channel_id": card.channel_id}
     return Page(
         id=delivery.id,
+        since=delivery.created_at,
         attempt=begun.number,
         kind=delivery.kind,
         method=delivery.method,

@@ -29,10 +29,11 @@ from engine.notify import death
 from engine.notify.begin import Begun
 from engine.notify.death import Death, died, go_on
 from engine.notify.next_rule import pull_next_rules
+from engine.notify.receipts import receipt_armings
 from engine.notify.verdict import PAGES, Unstarted, Verdict, Waits, judge
 from engine.pager.alarm import pass_on
 from engine.pager.apply import card_armings
-from engine.store import attempts, cards, incidents, leases, people, timers
+from engine.store import attempts, cards, contacts, incidents, leases, timers
 from engine.store import directory as directories
 from engine.store.attempts import Record
 from engine.store.cards import Posted
@@ -197,6 +198,8 @@ async def _sent(tx: Tx, recorded: Sequence[Recorded], now: datetime) -> None:
     await incidents.paged(tx, sorted(paged), now)
     shown = [_card(one) for one in recorded]
     await cards.posted(tx, ORG, [card for card in shown if card is not None], now)
+    awaited = [one.ended.delivery.id for one in recorded if one.sent and one.sent.receipt]
+    await timers.arm(tx, ORG, receipt_armings(awaited, now))
 
 
 async def _stopped(tx: Tx, recorded: Sequence[Recorded]) -> None:
@@ -208,7 +211,7 @@ async def _stopped(tx: Tx, recorded: Sequence[Recorded]) -> None:
         if isinstance(one.outcome, Rejected) and one.outcome.stopped and one.delivery.method_id
     }
     if off:
-        await people.stop_methods(tx, ORG, sorted(off))
+        await contacts.stop_methods(tx, ORG, sorted(off))
         await directories.bump(tx, ORG)  # counters last
 
 

@@ -60,7 +60,7 @@ SMS: Final = {
 CALL: Final = {
     PRESSED: Said(DeliveryStatus.DELIVERED, ""),
     "completed": Said(DeliveryStatus.UNCONFIRMED, "the call ended without a key pressed"),
-    "busy": Said(DeliveryStatus.DEAD, "the line was busy"),
+    "busy": Said(DeliveryStatus.DEAD, "the line was busy", again=True),
     "no-answer": Said(DeliveryStatus.DEAD, "nobody picked up"),
     "failed": Said(DeliveryStatus.DEAD, "the call could not be placed"),
     "canceled": Said(DeliveryStatus.CANCELLED, "hung up"),
@@ -123,7 +123,9 @@ async def _find(tx: Tx, provider_ref: str, delivery_id: int | None) -> list[int]
 def _is_about(delivery: Delivery, provider_ref: str) -> bool:
     """Is it about the present attempt? That one has this reference, or is being sent and has none yet."""
     known = delivery.provider_ref == provider_ref
-    return delivery.status is (DeliveryStatus.SENT if known else DeliveryStatus.SENDING)
+    # Why unconfirmed too: whoever was silent for two minutes may still say how it ended.
+    silent = known and delivery.status is DeliveryStatus.UNCONFIRMED and delivery.method is Method.SMS
+    return silent or delivery.status is (DeliveryStatus.SENT if known else DeliveryStatus.SENDING)
 
 
 async def _apply(
@@ -137,6 +139,7 @@ async def _apply(
     for one, said in meant:
         status = DeliveryStatus.QUEUED if one in again else said.status
         await deliveries.set_status(tx, one.id, status, said.reason, now)
+    await timers.disarm(tx, ORG, [TimerKind.RECEIPT], [one.id for one, _ in meant])
     await timers.arm(tx, ORG, [Arming(TimerKind.DELIVER, one.id, now + DELAYS[0]) for one in again])
     lost = [(one, said) for one, said in meant if said.status is DeliveryStatus.DEAD]
     await pull_next_rules(tx, [one for one, _ in lost], now)
@@ -157,5 +160,5 @@ def _meaning(delivery: Delivery, status: str, error_code: str | None) -> Said | 
     said = (CALL if delivery.method is Method.VOICE else SMS).get(status.lower())
     if said is None or not error_code:
         return said
-    again = error_code.isdecimal() and int(error_code) in TRANSIENT
-    return replace(said, reason=f"{said.reason} ({error_code})", again=again)
+    passes = error_code.isdecimal() and int(error_code) in TRANSIENT
+    return replace(said, reason=f"{said.reason} ({error_code})", again=said.again or passes)

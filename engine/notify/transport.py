@@ -6,14 +6,23 @@ Never decides when or to whom; a transport turns one page into one outcome.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import structlog
 
 from engine.db import in_transaction
-from engine.models import Method, Outcome, Page
+from engine.models import Method, Outcome, Page, Sent
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A provider's own words of a message or call: its status, and the code of its trouble."""
+
+    status: str
+    code: str | None = None
 
 
 class Transport(Protocol):
@@ -40,6 +49,22 @@ class CanHangUp(Protocol):
         """End the call; never raises, and a call that is over already is fine."""
 
 
+@runtime_checkable
+class CanFind(Protocol):
+    """A transport that can look for a message of which nobody heard whether it was sent."""
+
+    async def sent_before(self, page: Page) -> Sent | None:
+        """What an earlier attempt at this page sent; None also when that cannot be told. Never raises."""
+
+
+@runtime_checkable
+class CanTell(Protocol):
+    """A transport that can be asked what became of a message or call that it took."""
+
+    async def told(self, method: Method, ref: str) -> Told | None:
+        """What the provider says of it now; None when it does not say. Never raises."""
+
+
 class Guarded:
     """A transport that refuses to send while a transaction is open."""
 
@@ -56,6 +81,14 @@ class Guarded:
         _refuse_in_transaction()
         if isinstance(self.transport, CanHangUp):
             await self.transport.hang_up(ref)
+
+    async def sent_before(self, page: Page) -> Sent | None:
+        _refuse_in_transaction()
+        return await self.transport.sent_before(page) if isinstance(self.transport, CanFind) else None
+
+    async def told(self, method: Method, ref: str) -> Told | None:
+        _refuse_in_transaction()
+        return await self.transport.told(method, ref) if isinstance(self.transport, CanTell) else None
 
     async def close(self) -> None:
         await self.transport.close()
@@ -82,9 +115,23 @@ class Transports:
     def methods(self) -> frozenset[Method]:
         return frozenset().union(*(transport.methods for transport in self._all))
 
-    def for_method(self, method: Method) -> tuple[Transport, ...]:
+    def for_method(self, method: Method) -> tuple[Guarded, ...]:
         """The transports for `method`, the preferred provider first; empty when there is none."""
         return tuple(transport for transport in self._all if method in transport.methods)
+
+    async def sent_before(self, page: Page) -> Sent | None:
+        """What an earlier attempt sent, by whichever provider can tell."""
+        for transport in self.for_method(page.method):
+            if (found := await transport.sent_before(page)) is not None:
+                return found
+        return None
+
+    async def told(self, provider: str, method: Method, ref: str) -> Told | None:
+        """What `provider` says of what it took; None where it cannot be asked, or does not say."""
+        for transport in self.for_method(method):
+            if transport.provider == provider:
+                return await transport.told(method, ref)
+        return None
 
     async def hang_up(self, provider: str, ref: str) -> None:
         """End a call that `provider` is ringing; does nothing where calls cannot be ended."""

@@ -26,12 +26,17 @@ from twilio.rest import Client
 from engine.clock import Clock
 from engine.models import Method, Outcome, Page, Rejected, Retry, Sent
 from engine.notify import render, speech, twilio_errors
+from engine.notify.transport import Told
 
 log = structlog.get_logger(__name__)
 
 TIMEOUT: Final = timedelta(seconds=10)
 CONNECT: Final = timedelta(seconds=3)  # of those; what is left is another provider's
 RING: Final = timedelta(seconds=25)  # shorter than most voicemails take to pick up
+LOOK: Final = timedelta(seconds=3)  # for what was sent before: the rest of the time is for sending
+LOOKED_AT: Final = 20  # messages to one number since a page began
+SLACK: Final = timedelta(seconds=5)  # between Twilio's clock and ours
+ON_ITS_WAY: Final = frozenset({"accepted", "queued", "sending", "sent", "delivered", "read"})
 AT_ONCE: Final = 50  # inbound messages per request
 AT_MOST: Final = 200  # inbound messages per look; more than anybody sends in five seconds
 NUMBER: Final = re.compile(r"\+[1-9]\d{6,14}")
@@ -146,6 +151,41 @@ class TwilioTransport:
         except TwilioRefused as refused:
             return self._judge(refused)
 
+    async def sent_before(self, page: Page) -> Sent | None:
+        """An SMS with these words to this number since the page began.
+
+        Never a call: Twilio does not say which words were spoken, and to take the call about another
+        incident for this one would lose a page.
+        """
+        if page.method is not Method.SMS or page.since is None or not NUMBER.fullmatch(page.address):
+            return None
+        try:
+            async with asyncio.timeout(min(LOOK, self._timeout).total_seconds()):
+                # Why no filter by date: what is still queued there has no date of sending yet.
+                found = await self._connected().messages.list_async(
+                    to=page.address, from_=self._from, limit=LOOKED_AT, page_size=LOOKED_AT
+                )
+        except Exception as error:
+            log.info("twilio.not_looked", delivery=page.id, error=type(error).__name__)
+            return None
+        words = render.sms(page)
+        since = page.since - SLACK
+        sent = (one for one in found if one.body == words and str(one.status) in ON_ITS_WAY)
+        ref = next((one.sid for one in sent if one.date_created and one.date_created >= since), None)
+        return None if ref is None else Sent(ref, self.provider, receipt=True)
+
+    async def told(self, method: Method, ref: str) -> Told | None:
+        try:
+            async with asyncio.timeout(self._timeout.total_seconds()):
+                client = self._connected()
+                of = client.calls(ref) if method is Method.VOICE else client.messages(ref)
+                found = await of.fetch_async()
+        except Exception as error:
+            log.warning("twilio.not_told", error=type(error).__name__)
+            return None
+        code = getattr(found, "error_code", None)
+        return Told(str(found.status), None if code is None else str(code))
+
     async def hang_up(self, ref: str) -> None:
         try:
             async with asyncio.timeout(self._timeout.total_seconds()):
@@ -200,7 +240,7 @@ class TwilioTransport:
             return Retry(f"Twilio cannot be reached ({type(error).__name__})")
         except (ValueError, TypeError, AttributeError):
             return Retry("Twilio's answer cannot be read")
-        return Sent(ref, self.provider) if ref else Retry("Twilio's answer has no reference")
+        return Sent(ref, self.provider, receipt=True) if ref else Retry("Twilio's answer has no reference")
 
     async def _create(self, page: Page, public_url: str | None) -> str | None:
         client = self._connected()

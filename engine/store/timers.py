@@ -35,6 +35,7 @@ LANES = {
     TimerKind.COVERAGE: LaneName.OUTSIDE,  # it asks Slack who was deactivated there
     TimerKind.SHOWN: LaneName.OUTSIDE,
     TimerKind.CALENDAR: LaneName.OUTSIDE,
+    TimerKind.RECEIPT: LaneName.OUTSIDE,
 }
 
 LANE_OF: dict[str, LaneName] = {kind.value: lane for kind, lane in LANES.items()}

@@ -32,6 +32,7 @@ class PhoneCompany:
     asked: list[dict[str, str]] = field(default_factory=list)  # the queries for it
     calls: list[dict[str, str]] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
+    became: dict[str, dict[str, object]] = field(default_factory=dict)  # of messages and calls, by sid
     faults: list[Fault] = field(default_factory=list)
     release: asyncio.Event = field(default_factory=asyncio.Event)
     url: str = ""
@@ -42,6 +43,7 @@ class PhoneCompany:
         account = f"/2010-04-01/Accounts/{SID}"
         app.router.add_post(f"{account}/Messages.json", self._message)
         app.router.add_get(f"{account}/Messages.json", self._list)
+        app.router.add_get(f"{account}/{{what}}/{{sid}}.json", self._fetch)
         app.router.add_post(f"{account}/Calls.json", self._call)
         app.router.add_post(f"{account}/Calls/{{sid}}.json", self._update)
         return app
@@ -66,6 +68,14 @@ class PhoneCompany:
                 "next_page_uri": str(uri) if following < len(self.inbox) else None,
             }
         )
+
+    async def _fetch(self, request: web.Request) -> web.Response:
+        if (failed := await self._fail(request)) is not None:
+            return failed
+        sid = request.match_info["sid"]
+        if sid not in self.became:
+            return web.json_response({"code": 20404, "message": "not found", "status": 404}, status=404)
+        return web.json_response({"sid": sid, **self.became[sid]})
 
     async def _call(self, request: web.Request) -> web.Response:
         if (failed := await self._fail(request)) is not None:

@@ -15,7 +15,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from engine.models import DeliveryKind, Method, Outcome, Rejected, Retry, Sent, Throttled
-from engine.notify import twilio_errors
+from engine.notify import render, twilio_errors
+from engine.notify.transport import Told
 from engine.notify.twilio import InboundText, TwilioTransport
 from tests.notify.phone_company import SID, TOKEN, Fault, PhoneCompany, serving
 from tests.notify.values import NOW, NUMBER, page, told
@@ -56,7 +57,7 @@ async def outcome_of(fault: Fault, **options: Any) -> Outcome:
 async def test_a_page_by_sms_arrives_with_its_callback() -> None:
     """To, from and text are what was asked for; the status comes back under the delivery's id."""
     async with phones(public_url=f"{PUBLIC}/") as (company, transport):
-        assert await transport.send(page()) == Sent("SM1", "twilio")
+        assert await transport.send(page()) == Sent("SM1", "twilio", receipt=True)
     assert company.messages == [
         {
             "To": NUMBER,
@@ -80,7 +81,7 @@ async def test_without_a_public_url_nothing_is_asked_to_call_back() -> None:
 async def test_a_page_by_voice_rings_and_takes_a_key() -> None:
     """The call says the incident, sends the key to us by the delivery's id, and ends before voicemail."""
     async with phones(public_url=PUBLIC) as (company, transport):
-        assert await transport.send(page(method=Method.VOICE)) == Sent("CA1", "twilio")
+        assert await transport.send(page(method=Method.VOICE)) == Sent("CA1", "twilio", receipt=True)
     call = company.calls[0]
     assert (call["To"], call["From"], call["Timeout"]) == (NUMBER, FROM, "25")
     assert call["StatusCallback"] == f"{PUBLIC}/webhooks/twilio/status?delivery=901"
@@ -334,3 +335,61 @@ async def test_an_answer_is_sent_once() -> None:
             assert not await transport.reply(NUMBER, "#42 acknowledged")
     assert company.messages == [{"To": NUMBER, "From": FROM, "Body": "#42 acknowledged"}]
     assert [entry["event"] for entry in logs] == ["twilio.reply_failed"]
+
+
+def outbound(sid: str, body: str, at: datetime = NOW, status: str = "sent") -> dict[str, object]:
+    """A message to NUMBER as Twilio lists it."""
+    return {
+        **{"sid": sid, "from": FROM, "to": NUMBER, "body": body, "direction": "outbound-api"},
+        **{"status": status, "date_created": format_datetime(at), "date_sent": None},
+    }
+
+
+WORDS = render.sms(page())
+
+
+@pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        ([outbound("SM7", WORDS)], "SM7"),
+        ([outbound("SM8", "Midwatch #43 FIRING: another one"), outbound("SM7", WORDS)], "SM7"),
+        ([outbound("SM7", WORDS, status="queued")], "SM7"),
+        ([outbound("SM7", WORDS, status="failed")], None),
+        ([outbound("SM7", WORDS, NOW - timedelta(minutes=5))], None),
+        ([], None),
+    ],
+    ids=["there", "among others", "on its way", "failed", "of an earlier round", "nothing"],
+)
+async def test_a_message_that_may_have_been_sent_is_looked_for(listed: list[Any], found: str | None) -> None:
+    """By number, words and time: what was sent for an earlier page is not taken for this one (F-59)."""
+    async with phones() as (company, transport):
+        company.inbox = listed
+        before = await transport.sent_before(page(attempt=2, since=NOW))
+        assert (before and before.ref) == found
+        assert {"To": NUMBER, "From": FROM}.items() <= company.asked[0].items()
+
+
+async def test_a_call_is_never_taken_for_another() -> None:
+    """Twilio does not list what was said in a call, so it is made again."""
+    async with phones() as (company, transport):
+        assert await transport.sent_before(page(method=Method.VOICE, attempt=2, since=NOW)) is None
+        assert company.asked == []
+
+
+async def test_a_list_that_fails_stops_no_page() -> None:
+    """Who cannot be asked is sent to."""
+    async with phones() as (company, transport):
+        company.faults = [Fault(503)]
+        assert await transport.sent_before(page(attempt=2, since=NOW)) is None
+
+
+async def test_what_became_of_it_can_be_asked() -> None:
+    """Of a message and of a call; of what Twilio does not know nothing is said (F-61)."""
+    async with phones() as (company, transport):
+        company.became = {
+            "SM1": {"status": "undelivered", "error_code": 30008},
+            "CA1": {"status": "completed"},
+        }
+        assert await transport.told(Method.SMS, "SM1") == Told("undelivered", "30008")
+        assert await transport.told(Method.VOICE, "CA1") == Told("completed")
+        assert await transport.told(Method.SMS, "SM2") is None
