@@ -55,7 +55,7 @@ class Admission:
             for timer in due
             if timer.subject_id in found and until.get(timer.subject_id, now) <= now
         ]
-        askers = self._by_line(asking, high) if paced else {}
+        askers = {} if at_once else self._by_line(asking, high)
 
         async def unit(tx: Tx) -> dict[int, datetime]:
             places = {**until, **await self._places(tx, askers, now)}
