@@ -23,6 +23,33 @@ from tests.servers import database_url, new_database, throwaway_postgresql
 # No test pulls the plug of the server itself, and making and dropping a database is mostly syncing.
 FORGETFUL = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
 
+# What `make test` leaves to `make check`, of the folders that are dear by what they are: whole processes,
+# browsers, sequences of random steps. Named are the ones that it runs all the same.
+DEAR = {
+    "tests/e2e/": (
+        "test_the_path_of_an_alert",
+        "test_killed_between_alert_and_page_it_pages_once",
+        "test_without_slack_the_page_goes_by_sms",
+    ),
+    "tests/browser/": ("test_ack_on_the_page_says_who_acknowledged",),
+    "tests/model/": ("test_the_promises_hold_on_postgresql",),
+    "tests/crash/": (
+        "test_the_night_has_its_length[sqlite",
+        "ends_well[sqlite-kill after",
+        "ends_well[postgresql-hang",
+        "test_what_ends_every_process",
+    ),
+    "tests/scenario/test_interleavings_races": ("test_planted_mistakes_are_found",),
+    "tests/scenario/test_setup_demo": ("test_run_needs_no_slack_to_start_and_stops_on_sigterm",),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for folder, cheap in DEAR.items():
+            if folder in item.nodeid and not any(name in item.nodeid for name in cheap):
+                item.add_marker(pytest.mark.slow)
+
 
 share_compiled_statements()
 

@@ -36,19 +36,3 @@ async def sqlite_stage(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Asyn
 async def postgresql_stage(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
     async for made in _stage(postgresql_url, monkeypatch):
         yield made
-
-
-# What `make test` runs of all this; CI (`make check`) runs the whole sample, `make sweep` everything.
-QUICK = (
-    "length[sqlite",
-    "ends_well[sqlite-kill",
-    "ends_well[postgresql-hang",
-    "test_ugly.py::test_a_restart",
-    "test_unclean.py::test_what_ends",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "tests/crash/" in item.nodeid and not any(word in item.nodeid for word in QUICK):
-            item.add_marker(pytest.mark.slow)
