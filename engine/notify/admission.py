@@ -36,6 +36,11 @@ class Admission:
     def __init__(self, database: Database, paces: Paces) -> None:
         self._database = database
         self._paces = paces
+        self._owed: set[int] = set()  # timers: their turn came, and their incident was somebody's
+
+    def owe(self, skipped: Iterable[Timer]) -> None:
+        """These were admitted and could not be begun: they need not come for a place again."""
+        self._owed |= {timer.id for timer in skipped}
 
     async def admit(
         self, due: Sequence[Timer], now: datetime, *, at_once: bool = False
@@ -53,7 +58,9 @@ class Admission:
         asking = [
             (timer, found[timer.subject_id])
             for timer in due
-            if timer.subject_id in found and until.get(timer.subject_id, now) <= now
+            if timer.subject_id in found
+            and timer.id not in self._owed
+            and until.get(timer.subject_id, now) <= now
         ]
         askers = {} if at_once else self._by_line(asking, high)
 
@@ -67,6 +74,7 @@ class Admission:
 
         places = await self._database.write(unit) if askers or until else until
         admitted = [timer for timer in due if places.get(timer.subject_id, now) <= now]
+        self._owed -= {timer.id for timer in due}
         return admitted, len(due) - len(admitted)
 
     async def hold(self, delivery: Delivery, until: datetime, now: datetime) -> None:

@@ -166,6 +166,7 @@ class Pipeline:
             rank=Writer.ESCALATE,
         )
         self._suspects.begun(counted)
+        self._admission.owe(beginning.skipped)
         committed = self._began_at = monotonic()
         metrics.attempts_unknown.inc(beginning.unknown)
         for one in beginning.begun:

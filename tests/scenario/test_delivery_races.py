@@ -15,6 +15,7 @@ from engine import schema
 from engine.db import LOCK_TIMEOUT, PEOPLE, Database, Tx
 from engine.models import ORG, DeliveryKind, DeliveryStatus, Method, NewDelivery, Retry, Via
 from engine.notify import begin, pipeline
+from engine.notify.paces import Paces
 from engine.pager.apply import deliver_armings
 from engine.store import deliveries, incidents, timers
 from tests.fakes import START, FakeClock
@@ -55,8 +56,8 @@ async def test_an_ack_between_reading_and_beginning_stops_the_page(
     admission = pager.app.pipeline._admission
     admit = admission.admit
 
-    async def admit_and_ack(due: Any, now: Any) -> Any:
-        admitted = await admit(due, now)
+    async def admit_and_ack(due: Any, now: Any, **options: Any) -> Any:
+        admitted = await admit(due, now, **options)
         monkeypatch.setattr(admission, "admit", admit)
         await acknowledge(pager)
         return admitted
@@ -291,10 +292,11 @@ async def test_a_provider_that_does_not_answer_is_left_and_tried_again(
     await pager.ack(by="ann")
 
 
-async def test_nothing_waits_under_a_lease(pager: Pager) -> None:
+async def test_nothing_waits_under_a_lease(pager: Pager, monkeypatch: pytest.MonkeyPatch) -> None:
     """With every place taken the rest stays free for other workers, and goes out when there is room."""
     more = 6
     held = await with_gate(pager)
+    monkeypatch.setattr(pager.app.pipeline._admission, "_paces", Paces())
     held.awaited = pipeline.IN_FLIGHT
     ann = (await pager.person("ann")).person_id
 
