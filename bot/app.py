@@ -37,6 +37,7 @@ from engine.links import Links
 from engine.models import LaneName, Method, Timer, TimerKind
 from engine.notify.apprise_url import AppriseTransport
 from engine.notify.email import EmailTransport
+from engine.notify.paces import Paces
 from engine.notify.pipeline import Pipeline
 from engine.notify.receipts import Receipts
 from engine.notify.render import LinkOf, answer_link, no_link
@@ -226,6 +227,7 @@ def _pipeline(
         owner=owner,
         ops_channel=settings.ops_channel,
         slack=slack_watch,
+        paces=Paces.per_second(settings.sms_per_second, settings.calls_per_second),
     )
 
 

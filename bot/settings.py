@@ -27,6 +27,7 @@ from sqlalchemy.exc import ArgumentError
 
 from engine.db import async_url
 from engine.errors import BadConfig
+from engine.notify.paces import PER_SECOND
 
 TOML: Final = Path("midwatch.toml")
 OWN_PREFIX: Final = "MIDWATCH_"
@@ -72,6 +73,12 @@ def _long_enough(secret: SecretStr) -> SecretStr:
     if len(secret.get_secret_value()) < SHORTEST_SECRET:
         raise ValueError(f"must be at least {SHORTEST_SECRET} characters long. {MAKE_A_KEY}")
     return secret
+
+
+def _rate(per_second: float) -> float:
+    if not 0.01 <= per_second <= 1000:
+        raise ValueError("must be a number from 0.01 to 1000")
+    return per_second
 
 
 def _matching(pattern: str, words: str) -> AfterValidator:
@@ -143,6 +150,8 @@ class Settings(BaseModel):
     sms_fallback_url: PhoneUrl | None = None
     voice_fallback_url: PhoneUrl | None = None
     sms_countries: Annotated[tuple[Country, ...], BeforeValidator(_ids)] = ()  # of numbers that people add
+    sms_per_second: Annotated[float, AfterValidator(_rate)] = PER_SECOND  # all of them, from our number
+    calls_per_second: Annotated[float, AfterValidator(_rate)] = PER_SECOND
     smtp_url: (
         Annotated[
             SecretStr, _matching(r"smtps?://\S+", "must be like smtps://user:password@mail.example.com")

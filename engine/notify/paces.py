@@ -14,8 +14,8 @@ from typing import Final
 from engine.models import Delivery, Method
 from engine.store.paces import Standing
 
-# Twilio documents one message a second for a number of the USA or Canada, and one call a second for an
-# account. What comes faster it queues for itself, where nothing that is urgent can pass the rest.
+# Twilio documents one message a second for a US number (docs/api/errors/21611) and one call a second for an
+# account (docs/glossary/cps). What comes faster it queues for itself, where nothing urgent passes the rest.
 PER_SECOND: Final = 1.0
 BURST: Final = 3  # so many may start at once after a pause
 SLACK: Final = timedelta(seconds=1)  # one message per second and channel, without a burst

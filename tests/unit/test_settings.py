@@ -61,6 +61,8 @@ def test_every_setting_is_read_from_its_name() -> None:
         "MIDWATCH_SMS_FALLBACK_URL": "vonage://key:secret@from/{to}",
         "MIDWATCH_VOICE_FALLBACK_URL": "calls://key:secret@from/{to}",
         "MIDWATCH_SMS_COUNTRIES": "+49, +1",
+        "MIDWATCH_SMS_PER_SECOND": "3",
+        "MIDWATCH_CALLS_PER_SECOND": "0.5",
     }
     assert env.keys() == FIELDS.keys()
     settings = load(env, NO_FILE)
@@ -73,6 +75,7 @@ def test_every_setting_is_read_from_its_name() -> None:
         "http://127.0.0.1:8081",
     )
     assert settings.sms_countries == ("+49", "+1")
+    assert (settings.sms_per_second, settings.calls_per_second) == (3.0, 0.5)
     assert load(dict.fromkeys(FIELDS, ""), NO_FILE) == Settings()
 
 
