@@ -77,14 +77,14 @@ class Admission:
         self._owed -= {timer.id for timer in due}
         return admitted, len(due) - len(admitted)
 
-    async def hold(self, delivery: Delivery, until: datetime, now: datetime) -> None:
+    async def hold(self, delivery: Delivery, until: datetime) -> None:
         """The provider wants nothing there before `until`: what waits for it waits with it."""
         line = self._paces.line_of(delivery)
         if line is None:
             return
 
         async def unit(tx: Tx) -> None:
-            kept = await pace_rows.keep(tx, ORG, [line], now)
+            kept = await pace_rows.keep(tx, ORG, [line])
             await pace_rows.store(tx, ORG, {line: held(kept[line], until)})
 
         try:
@@ -118,7 +118,7 @@ class Admission:
     async def _places(
         self, tx: Tx, paced: Mapping[str, Sequence[Asking]], now: datetime
     ) -> dict[int, datetime]:
-        standing = await pace_rows.keep(tx, ORG, [*paced], now)
+        standing = await pace_rows.keep(tx, ORG, [*paced])
         places: dict[int, datetime] = {}
         for line, asking in paced.items():
             standing[line], found = admit(standing[line], asking, now, self._paces.pace_of(line))

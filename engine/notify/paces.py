@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from engine.models import Delivery, Method
-from engine.store.paces import Standing
+from engine.store.paces import FRESH, Standing
 
 # Twilio documents one message a second for a US number (docs/api/errors/21611) and one call a second for an
 # account (docs/glossary/cps). What comes faster it queues for itself, where nothing urgent passes the rest.
@@ -128,4 +128,4 @@ def _on_this_clock(line: Standing, now: datetime, pace: Pace) -> Standing:
     # once is the lesser harm.
     free = line.free_at <= now + CLOCK_SLACK + 2 * pace.interval
     unheld = line.held_until is None or line.held_until <= now + NOTHING_LATER
-    return line if free and unheld else Standing.fresh(now)
+    return line if free and unheld else FRESH

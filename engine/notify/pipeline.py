@@ -53,6 +53,7 @@ from engine.outage import WAIT
 
 log = structlog.get_logger(__name__)
 
+SLACK: Final = frozenset({Method.SLACK, Method.CHANNEL})
 SEND_TIMEOUT: Final = LEASE / 3  # longer, and a send would outlive its lease
 START_WITHIN: Final = timedelta(seconds=1)  # of the commit that began it, else it is put back
 IN_FLIGHT: Final = 100  # as many as an HTTP client has connections: none waits for one under its lease
@@ -246,15 +247,16 @@ class Pipeline:
         if delivery.attempts >= MOST_ATTEMPTS:
             # Why: whatever ends the process each time it is sent must not do so for ever.
             return _ended(begun, Rejected("none of its attempts ever ended"), where.address)
-        if self._slack is not None and (why := self._slack.waits(delivery)) is not None:
-            return _ended(begun, Waits(self._clock.now() + WAIT, why), where.address)
+        away = None if self._slack is None else await self._slack.away_for(view)
+        if away is not None and delivery.method in SLACK:
+            return _ended(begun, Waits(self._clock.now() + WAIT, away), where.address)
         page = _page(begun, where)
-        if self._slack is not None and self._slack.away_for(delivery):
+        if away is not None:
             page = replace(page, body={**page.body, SLACK_DOWN: True})
         tried = await self._attempt(page)
         outcome = tried.outcome
         if isinstance(outcome, Throttled):
-            await self._admission.hold(delivery, outcome.until, self._clock.now())
+            await self._admission.hold(delivery, outcome.until)
         metrics.attempts.labels(delivery.method.value, type(outcome).__name__.lower()).inc()
         log.info(
             "delivery.attempted",

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Final
 
 import sqlalchemy as sa
 
 from engine.bulk import Insert, insert_many, update_many
 from engine.db import Tx, any_of, given, given_list
-from engine.schema import paces
+from engine.schema import EPOCH, paces
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,8 @@ class Standing:
     low_until: datetime
     held_until: datetime | None = None
 
-    @classmethod
-    def fresh(cls, now: datetime) -> Standing:
-        return cls(now, now, now, now)
 
+FRESH: Final = Standing(EPOCH, EPOCH, EPOCH, EPOCH)  # nothing was sent there for long
 
 _KEPT = (
     sa.select(
@@ -49,17 +48,16 @@ _KEPT = (
 )
 
 
-async def keep(tx: Tx, org_id: int, lines: Collection[str], now: datetime) -> dict[str, Standing]:
+async def keep(tx: Tx, org_id: int, lines: Collection[str]) -> dict[str, Standing]:
     """Keep these lines to this transaction, made where they are new."""
     if not lines:
         return {}
     kept = await _kept(tx, org_id, lines)
     if missing := {*lines} - kept.keys():
-        fresh = asdict(Standing.fresh(now))
         await insert_many(
             tx,
             paces,
-            [{"line": line, **fresh} for line in sorted(missing)],
+            [{"line": line, **asdict(FRESH)} for line in sorted(missing)],
             _unless_there,
             {"org_id": org_id},
         )

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method
 from engine.notify.paces import Asking, Pace, Paces, admit, held
-from engine.store.paces import Standing
+from engine.store.paces import FRESH
 
 NOW = datetime(2026, 11, 5, 14, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 STRICT = Pace(SECOND)
-FRESH = Standing.fresh(NOW)
 
 
 def new(one: int, *, high: bool = False, since: datetime = NOW) -> Asking:
