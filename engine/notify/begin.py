@@ -56,7 +56,7 @@ async def begin(
     *,
     wait: timedelta | None = None,
     counted: Sequence[int] = (),
-    paced: bool = True,
+    at_once: bool = False,
 ) -> Beginning:
     """Claim what is free and begin what is still wanted; the rest is cancelled. With its commit nothing
     speaks against the `counted` timers any more.
@@ -79,7 +79,7 @@ async def begin(
     reasons = {timer.subject_id: _unwanted(found.get(timer.subject_id), held, now) for timer in free}
     high = {one.id for one in found.values() if _is_high(one, held)}
     wanted = [found[one] for one, why in reasons.items() if why is None]
-    elsewhere = await lines.not_ours(tx, wanted, high, now) if paced else set()
+    elsewhere = set() if at_once else await lines.not_ours(tx, wanted, high, now)
     if elsewhere:
         await timers.move(tx, [(one, lines.later(now)) for one in free if one.subject_id in elsewhere])
     ours = [timer for timer in free if timer.subject_id not in elsewhere]
