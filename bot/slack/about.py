@@ -78,7 +78,10 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "`/oncall retry 17` · `retry like 17` – all of its cause · `retry all` – what is still wanted",
         "`/oncall dead clear 17` – out of the list, unsent (admins)",
     ),
-    "status": ("`/oncall status` – is everything that should page able to?",),
+    "status": (
+        "`/oncall status` – is everything that should page able to?",
+        "`/oncall test outage payments` – rehearses that Slack is down: pages by SMS and call, asks first",
+    ),
     "times": (f"Times in your own zone: {FORMS}",),
 }
 

@@ -25,8 +25,10 @@ from bot.slack.home import Home
 from bot.slack.identity import Identity
 from bot.slack.listeners import Button, Listeners, bolt_app
 from bot.slack.modals.opening import Modals
+from bot.slack.nouns import Noun
 from bot.slack.outage import EVERY_S, OutageLoop
 from bot.slack.probe import Probe
+from bot.slack.rehearsal import RehearsalCommand
 from bot.slack.rota.showing import Showing
 from bot.slack.rota.wiring import Needs, Rota, build
 from bot.slack.transport import SlackTransport
@@ -37,6 +39,7 @@ from engine.intake.receive import Receiver
 from engine.notify.slack_watch import SlackWatch
 from engine.pager.dead_letters import DeadLetters
 from engine.pager.maintenance import Maintenance
+from engine.pager.rehearsal import Rehearsals
 from engine.pager.respond import Responder
 from engine.pager.setup import Setup
 from engine.pager.views import Views
@@ -67,6 +70,7 @@ class Slack:
         windows = Maintenance(database, clock)
         letters = DeadLetters(database, clock, roster.directory, nudge)
         engine = Engine(clock, database, roster, receiver, responder, views, windows, silent, letters, watch)
+        self._rehearsals = Rehearsals(database, clock, roster, receiver, responder, views)
         workspace = Workspace()
         client = self._client = SlackClient(_secret(settings.slack_bot_token), settings.slack_api_url)
         identity = Identity(client, workspace, roster, setup, clock)
@@ -92,7 +96,8 @@ class Slack:
         self._hear(engine, identity, build(needs), workspace)
         self._connection = self._connect(settings, workspace, rhythm)
         probe = Probe(client, self.health, database, clock, settings.ops_channel)
-        self.outage = OutageLoop(watch, self.health, probe, every_s=min(EVERY_S, self._connection.tick_s))
+        every_s = min(EVERY_S, self._connection.tick_s)
+        self.outage = OutageLoop(watch, self.health, probe, self._rehearsals, every_s=every_s)
         self._door = Door(self.app, clock, _secret(settings.slack_signing_secret), self._connection.heard)
 
     def _hear(self, engine: Engine, identity: Identity, rota: Rota, workspace: Workspace) -> None:
@@ -100,12 +105,18 @@ class Slack:
         for form in rota.forms:
             self.modals.add(form)
         dead = {verb: DeadCommand(engine.letters, identity, verb) for verb in ("dead", "retry")}
-        buttons: dict[str, Button] = {"modal": self.modals.reopen, **rota.buttons}
+        rehearsal = RehearsalCommand(self._rehearsals, identity)
+        nouns: dict[str, Noun] = {**rota.nouns, **dead, "test": rehearsal.ask}
+        buttons: dict[str, Button] = {
+            "modal": self.modals.reopen,
+            "rehearse": rehearsal.start,
+            **rota.buttons,
+        }
         Listeners(
             self.app,
             self._client,
             self._answering,
-            Commands(engine, identity, self.health, rota.overrides, {**rota.nouns, **dead}),
+            Commands(engine, identity, self.health, rota.overrides, nouns),
             Actions(engine, identity, self.cards),
             self.modals,
             buttons,

@@ -17,6 +17,7 @@ from engine.clock import monotonic
 from engine.errors import Unavailable
 from engine.notify.slack_watch import SlackWatch
 from engine.outage import Standing
+from engine.pager.rehearsal import Rehearsals
 
 log = structlog.get_logger(__name__)
 
@@ -27,11 +28,18 @@ class OutageLoop:
     """`once` is one look; `start` begins them."""
 
     def __init__(
-        self, watch: SlackWatch, health: SlackHealth, probe: Probe, *, every_s: float = EVERY_S
+        self,
+        watch: SlackWatch,
+        health: SlackHealth,
+        probe: Probe,
+        rehearsals: Rehearsals,
+        *,
+        every_s: float = EVERY_S,
     ) -> None:
         self._watch = watch
         self._health = health
         self._probe = probe
+        self._rehearsals = rehearsals
         self._every_s = every_s
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -50,6 +58,8 @@ class OutageLoop:
 
     async def once(self) -> None:
         standing = await self._watch.look(self._health.report(self._watch.owner))
+        if self._health.hears:
+            await self._rehearsals.finish_due()
         # Why by itself: a Slack that takes our call and never answers must not keep us from looking.
         if self._health.hears and (self._probing is None or self._probing.done()):
             self._probing = asyncio.create_task(self._probed(standing), name="slack-probe")

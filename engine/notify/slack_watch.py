@@ -17,11 +17,11 @@ from engine import metrics, outage
 from engine.clock import Clock
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory
-from engine.models import ORG, Delivery, DeliveryKind, Method, NewDelivery, Rank, TimerKind
+from engine.models import ORG, DeliveryKind, IncidentView, Method, NewDelivery, Rank, TimerKind
 from engine.notify.digest import digest, sort
 from engine.outage import Figures, Report, Standing, State
 from engine.pager.alarm import OPS_CHANNEL, raise_alarm
-from engine.store import cards, deliveries, incidents, notices, slack_state, timers, waiting
+from engine.store import cards, deliveries, incidents, notices, rehearsals, slack_state, timers, waiting
 from engine.store.timers import Arming
 
 log = structlog.get_logger(__name__)
@@ -29,8 +29,6 @@ log = structlog.get_logger(__name__)
 WRITTEN_EVERY: Final = timedelta(seconds=10)
 KEPT: Final = timedelta(hours=1)  # reports of processes that are gone
 TOLD_BY_DIGEST: Final = "Slack was down; the digest says what happened"
-REHEARSED: Final = "rehearsal"  # in a body: for this message alone Slack counts as down
-SLACK: Final = frozenset({Method.SLACK, Method.CHANNEL})
 
 
 class SlackWatch:
@@ -58,17 +56,17 @@ class SlackWatch:
     def down(self) -> bool:
         return self.standing is not None and self.standing.down
 
-    def away_for(self, delivery: Delivery) -> bool:
-        """Is Slack down, or does this message rehearse that?"""
-        return self.down or bool(delivery.body.get(REHEARSED))
-
-    def waits(self, delivery: Delivery) -> str | None:
-        """Why this message should not be tried now."""
-        if delivery.method not in SLACK or not self.away_for(delivery):
+    async def away_for(self, view: IncidentView | None) -> str | None:
+        """Why Slack counts as away for a message about this incident; None while it does not."""
+        if self.standing is not None and self.standing.down:
+            return f"{outage.WAITS}: {self.standing.reason}"
+        keys = [] if view is None else [one.dedup_key for one in view.alerts]
+        suspects = [key for key in keys if key.startswith(rehearsals.PREFIX)]
+        if not suspects:
             return None
-        if self.standing is None or not self.down:
-            return f"{outage.WAITS}: a rehearsal"
-        return f"{outage.WAITS}: {self.standing.reason}"
+        # Why asked anew each time: the row is written before the incident, so nobody comes too early.
+        async with self._database.look() as tx:
+            return f"{outage.WAITS}: a rehearsal" if await rehearsals.known(tx, ORG, suspects) else None
 
     async def look(self, own: Report | None = None) -> Standing:
         """Tell what this process sees, learn what the others do, and do what follows."""

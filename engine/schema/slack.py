@@ -46,8 +46,10 @@ rehearsals = sa.Table(
     "rehearsals",  # of an outage, with an incident of its own
     metadata,
     sa.Column("org_id", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("incident_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("key", sa.Text, primary_key=True),  # of the incident: nobody can guess it
     text("schedule"),
+    sa.Column("incident_id", sa.BigInteger, nullable=True),
     at("begun_at", nullable=False),
+    at("ends_at", nullable=False),
     at("reported_at"),
 )

@@ -51,11 +51,13 @@ def upgrade() -> None:
     op.create_table(
         "rehearsals",
         sa.Column("org_id", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("incident_id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("key", sa.Text(), nullable=False),
         sa.Column("schedule", sa.Text(), nullable=False),
+        sa.Column("incident_id", sa.BigInteger(), nullable=True),
         sa.Column("begun_at", sa.BigInteger(), nullable=False),
+        sa.Column("ends_at", sa.BigInteger(), nullable=False),
         sa.Column("reported_at", sa.BigInteger(), nullable=True),
-        sa.PrimaryKeyConstraint("org_id", "incident_id", name=op.f("pk_rehearsals")),
+        sa.PrimaryKeyConstraint("org_id", "key", name=op.f("pk_rehearsals")),
     )
     op.execute("UPDATE schema_mark SET revision = '0009'")
 

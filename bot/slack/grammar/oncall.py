@@ -22,9 +22,9 @@ from engine.errors import BadCommand
 VERBS: Final = (
     "who", "why", "page", "ack", "resolve", "snooze", "escalate", "note", "list", "show", "unack", "reopen",
     "merge", "unmerge", "override", "shifts", "maintenance", "cover", "schedule", "me", "status",
-    "dead", "retry", "help",
+    "dead", "retry", "test", "help",
 )  # fmt: skip
-HANDED_ON: Final = frozenset({"cover", "schedule", "dead", "retry"})  # read by whoever does them
+HANDED_ON: Final = frozenset({"cover", "schedule", "dead", "retry", "test"})  # read by whoever does them
 DEEDS: Final = frozenset({"ack", "resolve", "unack", "reopen", "escalate", "unmerge"})
 SYNONYMS: Final[Mapping[str, str]] = {
     "acknowledge": "ack", "acked": "ack", "close": "resolve", "resolved": "resolve", "fix": "resolve",
