@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from io import StringIO
@@ -15,6 +16,11 @@ import pytest
 import structlog
 
 from bot.__main__ import COMMANDS, _run
+from bot.settings import load
+from engine.clock import SystemClock
+from engine.db import Database, Tx
+from engine.models import ORG, DeliveryKind, DeliveryStatus, Method, NewDelivery
+from engine.store import deliveries
 from tests.servers import database_url, new_database
 
 DEMO = Path(__file__).parents[2] / "bot" / "demo.yaml"
@@ -152,6 +158,43 @@ def test_maintenance_is_started_listed_and_ended(configured: Terminal) -> None:
     assert configured("maintenance", "end", "checkout").startswith("The maintenance of checkout is over.")
     assert configured("maintenance", "end", "checkout").startswith("No maintenance of checkout is on")
     assert [window["id"] for window in configured.json("maintenance", "list")] == [2]
+
+
+def test_dead_letters_are_listed_sent_again_and_cleared(configured: Terminal) -> None:
+    """By cause or each; one, all alike or all; which must be said."""
+    assert configured("dead", "list") == "No dead letters.\n"
+    first, second, third = asyncio.run(_given_up("no such number", "no such number", "a landline"))
+    by_cause = configured("dead", "list").splitlines()
+    assert [line.split()[0] for line in by_cause[:2]] == [str(third), str(second)]
+    assert by_cause[1].endswith("no such number  2 of this cause")
+    assert by_cause[2].startswith("3 in all.")
+    assert [one["id"] for one in configured.json("dead", "list")] == [third, second, first]
+    assert len(configured("dead", "list", "--each").splitlines()) == 3
+    assert configured("dead", "retry", str(first), "--alike") == "2 queued again.\n"
+    assert configured.json("dead", "clear", "--all") == {"done": 1, "left": {}}
+    configured("dead", "retry")
+    assert (configured.code, "or --all" in configured.errors) == (2, True)
+    configured("dead", "retry", str(first))
+    assert (configured.code, "it is queued" in configured.errors) == (1, True)
+
+
+async def _given_up(*reasons: str) -> list[int]:
+    """Notices that died, as a running Midwatch would have left them."""
+    database, now = Database(load(os.environ).database_url), SystemClock().now()
+
+    async def unit(tx: Tx) -> list[int]:
+        ids = []
+        for number, reason in enumerate(reasons):
+            new = NewDelivery(None, DeliveryKind.NOTICE, Method.SMS, f"n:{number}", now)
+            ((made, _),) = await deliveries.queue(tx, ORG, [new], now)
+            await deliveries.set_status(tx, made, DeliveryStatus.DEAD, reason, now)
+            ids.append(made)
+        return ids
+
+    try:
+        return await database.write(unit)
+    finally:
+        await database.close()
 
 
 def test_a_key_is_written_alone_so_that_scripts_can_take_it(configured: Terminal) -> None:
