@@ -20,12 +20,12 @@ from pathlib import Path
 
 import structlog
 
-from tests.bench import escalations, ingest, limits, pages, schedules, timers
+from tests.bench import deliveries, escalations, ingest, limits, pages, schedules, timers
 from tests.bench.peers import measure, report
 from tests.bench.peers import run as peers
 from tests.servers import database_url, new_database, throwaway_postgresql
 
-PARTS = ("limits", "ingest", "pages", "timers", "escalations", "schedules", "peers")
+PARTS = ("limits", "ingest", "pages", "timers", "escalations", "deliveries", "schedules", "peers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,21 @@ async def _escalations(bench: Bench) -> None:
         line(name, *milliseconds(result.lateness), f"{result.rate:,.0f}")
 
 
+async def _deliveries(bench: Bench) -> None:
+    if bench.short:
+        deliveries.SECONDS, deliveries.QUEUED = 1, 300
+    queued, paced = f"{deliveries.QUEUED:,} queued", f"{deliveries.PACE:.0f}/s"
+    head(
+        f"Deliveries, {deliveries.RATE}/s due: until the provider has the request",
+        *("it takes 300 ms and fails 5 %: p50 / p99", "the first provider dead: p50 / p99"),
+        *(f"{queued}: of the pace of {paced}", "a page of high urgency that passes them"),
+    )
+    for name, url in await bench.databases("deliveries"):
+        result = await deliveries.run(url)
+        late = [" / ".join(milliseconds(values)) for values in (result.slow, result.dead)]
+        line(name, *late, f"{result.drained:.3f}", span(result.urgent))
+
+
 async def _schedules(bench: Bench) -> None:
     head(
         f"Who is on call: three layers, {schedules.OVERRIDES} overrides",
@@ -163,6 +178,7 @@ WORK: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "pages": _pages,
     "timers": _timers,
     "escalations": _escalations,
+    "deliveries": _deliveries,
     "schedules": _schedules,
     "peers": _peers,
 }
