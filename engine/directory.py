@@ -59,6 +59,11 @@ class Policy:
 
 
 STOPPED: Final = "the person replied STOP"  # why an SMS method is off until they reply START
+REMOVED: Final = "removed"  # of a contact method: its address is forgotten, and nobody sees it any more
+BY_CONFIG: Final = "config"  # given by midwatch.yaml: whoever may apply a file is trusted with what is in it
+BY_PERSON: Final = "person"
+BY_CODE: Final = "code"
+IMPORTED: Final = "import"  # what it is `verified_by` while nobody has: an importer wrote it down
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +74,17 @@ class ContactMethod:
     address: str  # in clear, in memory only: never logged
     verified: bool
     disabled_reason: str | None = None
-    verified_by: str = ""  # config, slack, code; import: written down by an importer, verified by nobody
+    verified_by: str = ""  # config, slack or code; import: it is not verified, an importer wrote it down
     in_file: bool = False  # midwatch.yaml names it
 
     @property
     def usable(self) -> bool:
         return self.verified and self.disabled_reason is None
+
+    @property
+    def last_resort(self) -> bool:
+        """Is it used while nothing of its person is verified? What people type is not: it may be anyone's."""
+        return not self.verified and self.disabled_reason is None and self.verified_by == IMPORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,7 @@ class Person:
     active: bool
     methods: tuple[ContactMethod, ...] = ()
     rules: Mapping[Urgency, tuple[ContactRule, ...]] = field(default_factory=dict)
-    rules_by: str = ""  # config, person; else nobody gave any, and the usual order is in force
+    rules_by: str = ""  # config or person; else nobody gave any, and the usual order is in force
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,12 +120,13 @@ def figures(reports: Sequence[Report], now: datetime) -> Figures:
 def decide(before: Standing, reports: Sequence[Report], now: datetime) -> Standing:
     """The standing now. What nobody reports any more changes nothing."""
     seen = fresh(reports, now)
+    # Why not later than now: a clock that was set back must not make old successes outweigh new failures.
     after = replace(
         before,
-        heard_at=_latest(before.heard_at, *(one.heard_at for one in seen)),
-        ok_at=_latest(before.ok_at, *(one.ok_at for one in seen)),
+        heard_at=_latest(before.heard_at, *(one.heard_at for one in seen), until=now),
+        ok_at=_latest(before.ok_at, *(one.ok_at for one in seen), until=now),
     )
-    echoed_at = _latest(before.probe.echoed_at, *(one.echo_at for one in seen))
+    echoed_at = _latest(before.probe.echoed_at, *(one.echo_at for one in seen), until=now)
     after = replace(after, probe=_heard(replace(before.probe, echoed_at=echoed_at), after.heard_at, now))
     state, reason = _state(after, seen, now)
     if state is before.state:
@@ -225,8 +226,8 @@ def to_tell(standing: Standing, reports: Sequence[Report], now: datetime) -> str
     return None
 
 
-def _latest(*instants: datetime | None) -> datetime | None:
-    return max((one for one in instants if one is not None), default=None)
+def _latest(*instants: datetime | None, until: datetime) -> datetime | None:
+    return max((min(one, until) for one in instants if one is not None), default=None)
 
 
 def _newer(one: datetime | None, other: datetime | None) -> bool:

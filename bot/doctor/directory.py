@@ -23,7 +23,7 @@ from engine.models import ORG, Method, Urgency
 from engine.pager.ladder import Resolver, reaches_somebody
 from engine.store import directory as store
 from engine.store import keys
-from engine.store.people import UNREADABLE
+from engine.store.contacts import UNREADABLE
 from engine.vault import Vault
 
 FALLBACK: Final = "fallback"

@@ -167,8 +167,6 @@ class Connection:
         self._failures = 0
         self._probe_at = 0.0
         self._health.socket_up(connections)
-        if connections > 1:
-            log.warning("slack.several_connections", connections=connections)
         log.info("slack.connected", connections=connections)
         self._wake.set()
 

@@ -71,7 +71,8 @@ class SlackHealth:
 
     def socket_up(self, connections: int) -> None:
         self.connects += 1
-        self.connections = connections
+        # A socket that takes the place of another is counted beside it.
+        self.connections = max(0, connections - self.listening)
         self.listening, self._cut_at, self.rebuilds = True, None, 0
         self.cards_stale = True
         self._settle()

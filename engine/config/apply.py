@@ -15,7 +15,10 @@ from engine.config.form import Config, PersonForm, PolicyForm, ScheduleForm, Ser
 from engine.config.plan import Plan, make_plan
 from engine.db import Tx
 from engine.directory import (
+    BY_CODE,
+    BY_CONFIG,
     STOPPED,
+    ContactMethod,
     ContactRule,
     Directory,
     Level,
@@ -28,12 +31,11 @@ from engine.directory import (
 from engine.errors import BadConfig
 from engine.models import Method
 from engine.schedule import dump_schedule
+from engine.store import contacts, people, policies, schedules, services
 from engine.store import directory as store
-from engine.store import people, policies, schedules, services
 from engine.store.people import PersonRow
 from engine.vault import Vault
 
-VERIFIED_BY = "config"  # whoever may apply a file is trusted with the numbers in it
 NOT_IN_FILE = "not in midwatch.yaml"
 
 
@@ -119,17 +121,43 @@ async def _apply_person(
         await people.update_person(tx, org_id, person_id, row)
     ids: dict[Method, int] = {}
     for kind, address in form.addresses.items():
-        ids[kind] = await people.save_method(
-            tx, org_id, person_id, kind, address, vault=vault, verified_by=VERIFIED_BY, now=now
+        ids[kind] = await contacts.save_method(
+            tx,
+            org_id,
+            person_id,
+            kind,
+            address,
+            vault=vault,
+            verified_by=BY_CONFIG,
+            now=now,
+            in_file=True,
         )
     for method in person.methods if person else ():
         if method.id not in ids.values() and method.disabled_reason in {None, STOPPED}:
-            await people.disable_method(tx, org_id, method.id, NOT_IN_FILE)
-    rules = {
-        urgency: [ContactRule(ids[step.method], step.delay) for step in steps]
-        for urgency, steps in form.rules.items()
-    }
-    await people.replace_rules(tx, org_id, person_id, rules)
+            await _not_in_file(tx, org_id, method)
+    await _apply_rules(tx, org_id, person_id, form, person, ids)
+
+
+async def _not_in_file(tx: Tx, org_id: int, method: ContactMethod) -> None:
+    """What a person added, or proved by a code, is theirs and stays; a Slack id says who they are."""
+    if method.kind is Method.SLACK or (method.in_file and method.verified_by != BY_CODE):
+        await contacts.disable_method(tx, org_id, method.id, NOT_IN_FILE)
+    elif method.in_file:
+        await contacts.leave_file(tx, org_id, method.id)
+
+
+async def _apply_rules(
+    tx: Tx, org_id: int, person_id: int, form: PersonForm, person: Person | None, ids: Mapping[Method, int]
+) -> None:
+    """The file's, if it gives some; else the person's own, or the usual order."""
+    if form.rules is not None:
+        rules = {
+            urgency: [ContactRule(ids[step.method], step.delay) for step in steps]
+            for urgency, steps in form.rules.items()
+        }
+        await contacts.replace_rules(tx, org_id, person_id, rules, BY_CONFIG)
+    elif person is not None and person.rules_by == BY_CONFIG:
+        await contacts.replace_rules(tx, org_id, person_id, {}, "")
 
 
 def _check_slack(directory: Directory, wanted: Config, plan: Plan) -> None:

@@ -1,11 +1,12 @@
 """The directory as the Config that would make it: what `export` writes and a plan compares with.
 
-Never shows what the form cannot say: overrides, keys, people who were deactivated.
+Never shows what the form cannot say: overrides, keys, people who were deactivated. Nor what people added
+for themselves: such a number is theirs, and stays when a file is applied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -21,8 +22,18 @@ from engine.config.form import (
     Step,
     TargetForm,
 )
-from engine.directory import STOPPED, Directory, NamedSchedule, Person, Policy, Service, Target, TargetKind
-from engine.models import Urgency
+from engine.directory import (
+    BY_CONFIG,
+    STOPPED,
+    Directory,
+    NamedSchedule,
+    Person,
+    Policy,
+    Service,
+    Target,
+    TargetKind,
+)
+from engine.models import Method, Urgency
 from engine.schedule import Schedule
 
 GONE = "(gone)"  # a name for an id that nothing has any more; equal to no name that can be written
@@ -71,9 +82,22 @@ def _names(directory: Directory) -> Callable[[str], str]:
 def _person(person: Person) -> PersonForm:
     # One that is off by STOP is in the file all the same: applying it again must not undo that.
     there = [method for method in person.methods if method.disabled_reason in {None, STOPPED}]
-    kinds = {method.id: method.kind for method in there}
-    addresses = {method.kind: method.address for method in there}
-    rules = {
+    named = [method for method in there if method.in_file or method.kind is Method.SLACK]
+    addresses = {method.kind: method.address for method in named}
+    return PersonForm(
+        name=person.name,
+        slack=person.slack_user_id,
+        timezone=person.timezone,
+        admin=person.admin,
+        contact={kind: addresses[kind] for kind in CONTACTS if kind in addresses},
+        rules=_rules(person, {method.id: method.kind for method in named}),
+    )
+
+
+def _rules(person: Person, kinds: Mapping[int, Method]) -> dict[Urgency, tuple[Step, ...]] | None:
+    if person.rules_by != BY_CONFIG:
+        return None  # the person's own: their numbers are not in the file, so their rules cannot be
+    return {
         urgency: tuple(
             Step(kinds[rule.method_id], rule.delay)
             for rule in person.rules.get(urgency, ())
@@ -81,14 +105,6 @@ def _person(person: Person) -> PersonForm:
         )
         for urgency in (Urgency.HIGH, Urgency.LOW)
     }
-    return PersonForm(
-        name=person.name,
-        slack=person.slack_user_id,
-        timezone=person.timezone,
-        admin=person.admin,
-        contact={kind: addresses[kind] for kind in CONTACTS if kind in addresses},
-        rules=rules,
-    )
 
 
 def _schedule(directory: Directory, named: NamedSchedule) -> ScheduleForm:

@@ -39,8 +39,8 @@ def dump_config(config: Config) -> str:
 
 
 def dump_person(person: PersonForm) -> dict[str, Any]:
-    # Why not empty ones: the form wants a first step for high urgency, and has one for who says nothing
-    rules = person.rules if person.rules.get(Urgency.HIGH) else {}
+    # Why not empty ones: the form wants a first step for high urgency.
+    rules = person.rules if person.rules and person.rules.get(Urgency.HIGH) else {}
     return _without_nothing(
         {
             "name": person.name,

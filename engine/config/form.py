@@ -33,7 +33,7 @@ class PersonForm:
     timezone: str
     admin: bool
     contact: Mapping[Method, str]
-    rules: Mapping[Urgency, tuple[Step, ...]]
+    rules: Mapping[Urgency, tuple[Step, ...]] | None  # None: the file leaves them to the person
 
     @property
     def addresses(self) -> dict[Method, str]:
@@ -103,15 +103,3 @@ class Known:
     people: frozenset[str] = frozenset()
     schedules: frozenset[str] = frozenset()
     policies: frozenset[str] = frozenset()
-
-
-def usual_rules(addresses: Mapping[Method, str]) -> dict[Urgency, tuple[Step, ...]]:
-    """For who says nothing: Slack now, SMS after 1 min, a call after 3, the first of them at once; low
-    urgency by one way only."""
-    delays = {Method.SLACK: 0, Method.EMAIL: 0, Method.SMS: 1, Method.VOICE: 3}
-    first = min((delays[method] for method in delays if method in addresses), default=0)
-    steps = [
-        Step(method, timedelta(minutes=delays[method] - first)) for method in delays if method in addresses
-    ]
-    quiet = [Step(step.method) for step in steps if step.method is not Method.VOICE]
-    return {Urgency.HIGH: tuple(steps), Urgency.LOW: tuple(quiet[:1])}

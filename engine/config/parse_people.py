@@ -6,11 +6,12 @@ Never accepts somebody who cannot be reached at all.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
 from engine.config.durations import parse_duration
-from engine.config.form import CONTACTS, PersonForm, Step, usual_rules
+from engine.config.form import CONTACTS, PersonForm, Step
 from engine.config.reading import FormFields, did_you_mean
 from engine.models import Method, Urgency
 
@@ -40,23 +41,16 @@ def _person(fields: FormFields, name: str, entry: Mapping[str, Any], place: str)
         timezone="UTC" if zone is None else fields.zone(zone, f"{place}.timezone"),
         admin=fields.flag(entry.get("admin", False), f"{place}.admin"),
         contact=contact,
-        rules={},
+        rules=None,
     )
     if slack is None and not entry.get("contact"):
         instead = 'add slack: U012AB3CD or contact: {sms: "+12025550143"}'
         fields.wrong(place, f"{name or 'this person'} cannot be reached; {instead}", None)
     rules = entry.get("rules")
     given = {method for method in (Method.SLACK, *CONTACTS) if _is_given(method, entry)}
-    return PersonForm(
-        name=person.name,
-        slack=person.slack,
-        timezone=person.timezone,
-        admin=person.admin,
-        contact=contact,
-        rules=usual_rules(person.addresses)
-        if rules is None
-        else _rules(fields, rules, f"{place}.rules", given),
-    )
+    if rules is None:
+        return person
+    return replace(person, rules=_rules(fields, rules, f"{place}.rules", given))
 
 
 def _is_given(method: Method, entry: Mapping[str, Any]) -> bool:

@@ -15,12 +15,11 @@ from typing import Any, Final
 import yaml
 
 from engine.config.durations import parse_duration, show_duration
+from engine.contacts.address import EMAIL, PHONE
 from engine.errors import BadConfig
 from engine.models import Method
 from engine.schedule.fields import Fields
 
-PHONE: Final = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
-EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 SLACK_USER: Final = re.compile(r"[UW][A-Z0-9]{2,20}", re.ASCII)
 USER_GROUP: Final = re.compile(r"@[^\s@#,]{1,80}|S[A-Z0-9]{6,20}")
 CHANNEL: Final = re.compile(r"#[^\s#@,]{1,80}|[CG][A-Z0-9]{6,20}")

@@ -49,7 +49,7 @@ class Death:
         channel it is said by its card, too."""
         one = self.delivery
         if self.reason.startswith(OUTAGES):
-            return f"down:{PROVIDED_BY.get(one.method, one.method.value)}"
+            return down_cause(one.method)
         if one.method is Method.CHANNEL and one.address:
             return channel_cause(one.address, self.reason)
         return f"dead:{one.method}:{self.reason[:CAUSE_LENGTH]}"
@@ -75,8 +75,29 @@ class Death:
         return (one.round, one.pass_, one.level) == (fate.round, fate.pass_, fate.level)
 
 
-async def died(tx: Tx, deaths: Sequence[Death], directory: Directory, now: datetime) -> None:
-    await _raise_alarms(tx, deaths, directory, now)
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A provider wants nothing of us at all; the page itself may have gone by another."""
+
+    delivery: Delivery
+    reason: str
+
+    @property
+    def cause(self) -> str:
+        return down_cause(self.delivery.method)
+
+    def text(self) -> str:
+        return f"no message by {self.delivery.method} goes out this way until it is put right: {self.reason}"
+
+
+def down_cause(method: Method) -> str:
+    return f"down:{PROVIDED_BY.get(method, method.value)}"
+
+
+async def died(
+    tx: Tx, deaths: Sequence[Death], refusals: Sequence[Refusal], directory: Directory, now: datetime
+) -> None:
+    await _raise_alarms(tx, deaths, refusals, directory, now)
     await go_on(tx, deaths, directory, now)
 
 
@@ -88,10 +109,13 @@ def count(deaths: Iterable[Death]) -> None:
         log.error("delivery.dead", delivery=one.delivery.id, method=method, reason=one.reason)
 
 
-async def _raise_alarms(tx: Tx, deaths: Sequence[Death], directory: Directory, now: datetime) -> None:
+async def _raise_alarms(
+    tx: Tx, deaths: Sequence[Death], refusals: Sequence[Refusal], directory: Directory, now: datetime
+) -> None:
     # An alarm about an alarm would never end.
+    causes = {one.cause: one.text() for one in refusals if one.delivery.kind is not DeliveryKind.OPS}
     loud = [one for one in deaths if one.delivery.kind is not DeliveryKind.OPS]
-    causes = {one.cause: one.text(directory) for one in reversed(loud)}
+    causes |= {one.cause: one.text(directory) for one in reversed(loud)}
     for cause, text in sorted(causes.items()):  # in one order: others may be raising the same
         await raise_alarm(tx, ORG, cause, text, now)
 

@@ -267,7 +267,7 @@ class Pipeline:
             reason=getattr(outcome, "reason", ""),
         )
         ended = _ended(begun, outcome, where.address, threaded="thread_ts" in page.body)
-        return replace(ended, provider=tried.provider, passed_over=tried.passed_over)
+        return replace(ended, provider=tried.provider, passed_over=tried.passed_over, refused=tried.refused)
 
     async def _attempt(self, page: Page) -> Tried:
         """Send by the first provider that is not down; one that refuses us, or that surely sent nothing, is
@@ -278,6 +278,7 @@ class Pipeline:
         if page.attempt > 1 and (found := await self._transports.sent_before(page)) is not None:
             return Tried(found, found.provider)
         passed_over: list[str] = []
+        refused: list[str] = []
         tried = Tried(Retry(f"every provider for {page.method} is down"))
         # Why one deadline for all: together they must not outlive the lease.
         deadline = asyncio.get_running_loop().time() + SEND_TIMEOUT.total_seconds()
@@ -288,7 +289,8 @@ class Pipeline:
                 continue
             outcome = await self._try(transport, page, deadline)
             self.breakers.record(key, outcome, self._clock.now())
-            tried = Tried(outcome, transport.provider, tuple(passed_over))
+            refused += [outcome.reason] if isinstance(outcome, Retry) and outcome.down else []
+            tried = Tried(outcome, transport.provider, tuple(passed_over), tuple(refused))
             if not (isinstance(outcome, Retry) and (outcome.down or outcome.unsent)):
                 break
             passed_over.append(f"{transport.provider}: {outcome.reason}")
@@ -326,6 +328,7 @@ class Tried:
     outcome: Outcome
     provider: str = ""
     passed_over: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()  # why a provider wants nothing of us at all
 
 
 def in_turn(transports: Sequence[Transport], attempt: int) -> Sequence[Transport]:

@@ -27,7 +27,7 @@ from engine.models import (
 )
 from engine.notify import death
 from engine.notify.begin import Begun
-from engine.notify.death import Death, died, go_on
+from engine.notify.death import Death, Refusal, died, go_on
 from engine.notify.next_rule import pull_next_rules
 from engine.notify.receipts import receipt_armings
 from engine.notify.verdict import PAGES, Unstarted, Verdict, Waits, judge
@@ -53,6 +53,7 @@ class Ended:
     threaded: bool = False  # a line in a thread is no card
     provider: str = ""  # that was asked last
     passed_over: tuple[str, ...] = ()  # others, before it, and why
+    refused: tuple[str, ...] = ()  # why a provider wants nothing of us at all
 
     @property
     def key(self) -> Key:
@@ -145,7 +146,8 @@ async def record_all(
     await attempts.record(tx, ORG, [_row(one) for one in recorded], now)
     await _sent(tx, recorded, now)
     await pull_next_rules(tx, [one.ended.delivery for one in recorded if one.verdict.next_rule], now)
-    await died(tx, [one.death for one in recorded if one.dead], directory, now)
+    refusals = [Refusal(one.ended.delivery, why) for one in recorded for why in one.ended.refused]
+    await died(tx, [one.death for one in recorded if one.dead], refusals, directory, now)
     await go_on(tx, [one.death for one in recorded if one.waits], directory, now)
     await pass_on(tx, ORG, [one.ended.delivery for one in recorded if one.unheard], directory, now)
     shown = {one.about for one in recorded if one.about is not None}

@@ -127,7 +127,10 @@ class SlackWatch:
     def _know(self, after: Standing, reports: Sequence[Report], now: datetime) -> None:
         if self.standing is None or self.standing.state is not after.state:
             log.info("slack.standing", state=after.state.value, reason=after.reason)
+        unexpected = self.figures.unexpected
         self.standing, self.figures = after, outage.figures(reports, now)
+        if self.figures.unexpected > unexpected:
+            log.warning("slack.strange_connections", more=self.figures.unexpected)
         metrics.slack_up.set(after.state is State.UP)
         for state in State:
             metrics.slack_state.labels(state.value).set(after.state is state)

@@ -146,7 +146,7 @@ async def _apply(
     deaths = tuple(
         Death(one, said.reason, held.get(one.incident_id or 0)) for one, said in lost if one not in again
     )
-    await died(tx, deaths, known, now)
+    await died(tx, deaths, (), known, now)
     shown = sorted({one.incident_id for one, _ in meant if one.incident_id is not None})
     await timers.arm(tx, ORG, await card_armings(tx, ORG, shown, now))
     return Taken(bool(meant), deaths)

@@ -15,8 +15,8 @@ from engine.directory import Directory
 from engine.models import ORG
 from engine.pager.alarm import raise_alarm
 from engine.rota import addressed, notice
+from engine.store import contacts
 from engine.store import directory as store
-from engine.store import people
 from engine.vault import Vault
 
 log = structlog.get_logger(__name__)
@@ -44,13 +44,13 @@ class Consent:
         key = f"consent:{'on' if on else 'off'}:{address_hash[:16]}:{now.timestamp()}"
 
         async def unit(tx: Tx) -> bool:
-            found = await people.texts_to(tx, ORG, address_hash, stopped=on)
+            found = await contacts.texts_to(tx, ORG, address_hash, stopped=on)
             if not found:
                 return False
             if on:
-                await people.start_methods(tx, ORG, sorted(found))
+                await contacts.start_methods(tx, ORG, sorted(found))
             else:
-                await people.stop_methods(tx, ORG, sorted(found))
+                await contacts.stop_methods(tx, ORG, sorted(found))
             directory = await store.read(tx, ORG, now, self._vault)
             whom = [directory.people[one] for one in sorted(set(found.values()))]
             text = ON if on else OFF

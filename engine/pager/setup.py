@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from datetime import timedelta
 from typing import Final
 
 import structlog
@@ -16,17 +15,17 @@ from engine.clock import Clock
 from engine.config.apply import apply_config, plan_for
 from engine.config.current import config_of, known_in
 from engine.config.dump import dump_config
-from engine.config.form import Config, Known, usual_rules
+from engine.config.form import Config, Known
 from engine.config.plan import Plan
 from engine.db import Database, Tx, Writer
-from engine.directory import ContactRule, Directory, Person
+from engine.directory import Directory, Person
 from engine.errors import BadInput, NotFound, Refused
 from engine.models import ORG, Method
 from engine.rota.places import Places
 from engine.rota.schedules import Schedules
 from engine.schedule.zones import zone_named
+from engine.store import contacts, keys, people
 from engine.store import directory as store
-from engine.store import keys, people
 from engine.store.keys import Listed
 from engine.store.people import PersonRow
 from engine.vault import Vault, hash_key, hint, new_key
@@ -73,6 +72,7 @@ class Setup:
         now = self._clock.now()
 
         async def unit(tx: Tx) -> Plan:
+            await people.lock(tx, ORG)
             await store.lock(tx, ORG)
             directory = await store.read(tx, ORG, now, self._vault)
             plan, wanted = plan_for(directory, config, self._admins)
@@ -195,7 +195,7 @@ class Setup:
             return await store.read(tx, ORG, self._clock.now(), self._vault)
 
     async def _page_in_slack(self, tx: Tx, person_id: int, slack_user_id: str) -> None:
-        method_id = await people.save_method(
+        await contacts.save_method(
             tx,
             ORG,
             person_id,
@@ -205,11 +205,6 @@ class Setup:
             verified_by="slack",
             now=self._clock.now(),
         )
-        rules = {
-            urgency: [ContactRule(method_id, timedelta()) for _ in steps]
-            for urgency, steps in usual_rules({Method.SLACK: slack_user_id}).items()
-        }
-        await people.replace_rules(tx, ORG, person_id, rules)
 
 
 def _checked(value: str | None) -> str | None:

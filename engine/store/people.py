@@ -1,29 +1,20 @@
-"""People, their contact methods and contact rules as rows.
-
-Never decides who is told. An address leaves the database only through the vault.
-"""
+"""People as rows; how each is reached is in `contacts` beside this module. Decides nothing."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-import structlog
 
-from engine.db import Tx, upsert
+from engine.db import Tx
 from engine.directory import STOPPED, ContactMethod, ContactRule, Person
-from engine.errors import BadConfig
-from engine.models import Method, Urgency
-from engine.schema import contact_methods, contact_rules, people
+from engine.models import Urgency
+from engine.schema import contact_methods, people
+from engine.store import contacts
 from engine.vault import Vault
-
-log = structlog.get_logger(__name__)
-
-UNREADABLE = "written with another MIDWATCH_SECRET_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +29,8 @@ class PersonRow:
 
 async def read_people(tx: Tx, org_id: int, vault: Vault) -> dict[int, Person]:
     """Everybody, also those who were deactivated, by id."""
-    methods = await _methods(tx, org_id, vault)
-    rules = await _rules(tx, org_id)
+    methods = await contacts.read_methods(tx, org_id, vault)
+    rules = await contacts.read_rules(tx, org_id)
     rows = await tx.execute(sa.select(people).where(people.c.org_id == org_id).order_by(people.c.id))
     return {row.id: _person(row, methods.get(row.id, ()), rules.get(row.id, {})) for row in rows}
 
@@ -66,6 +57,16 @@ async def persons_by_address(tx: Tx, org_id: int, address_hash: str) -> list[int
         .order_by(methods.person_id)
     )
     return list(rows)
+
+
+async def lock(tx: Tx, org_id: int) -> None:
+    """One at a time, for whoever changes how people are reached. First in its transaction.
+
+    Why a person, the first: a row that is there whenever there is somebody to change, while counters are
+    locked last.
+    """
+    first = sa.select(people.c.id).where(people.c.org_id == org_id).order_by(people.c.id).limit(1)
+    await tx.execute(first.with_for_update(key_share=True))
 
 
 async def names(tx: Tx, org_id: int) -> dict[str, int]:
@@ -116,143 +117,6 @@ async def mark_admins(tx: Tx, org_id: int, slack_user_ids: Sequence[str]) -> int
     return done.rowcount
 
 
-async def save_method(
-    tx: Tx,
-    org_id: int,
-    person_id: int,
-    kind: Method,
-    address: str,
-    *,
-    vault: Vault,
-    verified_by: str,
-    now: datetime,
-) -> int:
-    """Write down a verified method, or verify and enable the one that is there; its id."""
-    insert = upsert(tx, contact_methods).values(
-        org_id=org_id,
-        person_id=person_id,
-        kind=kind,
-        address=vault.encrypt(address),
-        address_hash=vault.fingerprint(address),
-        verified_at=now,
-        verified_by=verified_by,
-        created_at=now,
-    )
-    statement = insert.on_conflict_do_update(
-        index_elements=["org_id", "person_id", "kind", "address_hash"],
-        set_={
-            "address": insert.excluded.address,
-            "verified_at": sa.func.coalesce(contact_methods.c.verified_at, insert.excluded.verified_at),
-            "verified_by": sa.case(
-                (contact_methods.c.verified_at.is_(None), insert.excluded.verified_by),
-                else_=contact_methods.c.verified_by,
-            ),
-            # Whoever replied STOP is texted again when they reply START, whatever a file says.
-            "disabled_reason": sa.case(
-                (contact_methods.c.disabled_reason == STOPPED, STOPPED), else_=sa.null()
-            ),
-        },
-    ).returning(contact_methods.c.id)
-    return int((await tx.execute(statement)).scalar_one())
-
-
-async def disable_method(tx: Tx, org_id: int, method_id: int, reason: str) -> None:
-    await tx.execute(
-        sa.update(contact_methods)
-        .where(contact_methods.c.org_id == org_id, contact_methods.c.id == method_id)
-        .values(disabled_reason=reason)
-    )
-
-
-async def stop_methods(tx: Tx, org_id: int, method_ids: Sequence[int]) -> None:
-    """Off until the person replies START; one that is off for another reason stays as it is."""
-    await tx.execute(
-        sa.update(contact_methods)
-        .where(contact_methods.c.org_id == org_id, contact_methods.c.id.in_(method_ids))
-        .where(contact_methods.c.disabled_reason.is_(None))
-        .values(disabled_reason=STOPPED)
-    )
-
-
-async def texts_to(tx: Tx, org_id: int, address_hash: str, *, stopped: bool) -> dict[int, int]:
-    """The person of each SMS method with this address that is off by STOP, or not off at all."""
-    methods = contact_methods.c
-    off = methods.disabled_reason == STOPPED if stopped else methods.disabled_reason.is_(None)
-    rows = await tx.execute(
-        sa.select(methods.id, methods.person_id)
-        .where(methods.org_id == org_id, methods.address_hash == address_hash, methods.kind == Method.SMS)
-        .where(off)
-        .order_by(methods.id)
-    )
-    return {row.id: row.person_id for row in rows}
-
-
-async def start_methods(tx: Tx, org_id: int, method_ids: Sequence[int]) -> None:
-    await tx.execute(
-        sa.update(contact_methods)
-        .where(contact_methods.c.org_id == org_id, contact_methods.c.id.in_(method_ids))
-        .values(disabled_reason=None)
-    )
-
-
-async def replace_rules(
-    tx: Tx, org_id: int, person_id: int, rules: Mapping[Urgency, Sequence[ContactRule]]
-) -> None:
-    await tx.execute(
-        sa.delete(contact_rules).where(
-            contact_rules.c.org_id == org_id, contact_rules.c.person_id == person_id
-        )
-    )
-    rows = [
-        {
-            "org_id": org_id,
-            "person_id": person_id,
-            "urgency": urgency,
-            "position": position,
-            "method_id": rule.method_id,
-            "delay": rule.delay,
-        }
-        for urgency, steps in rules.items()
-        for position, rule in enumerate(steps)
-    ]
-    if rows:
-        await tx.execute(sa.insert(contact_rules), rows)
-
-
-async def _methods(tx: Tx, org_id: int, vault: Vault) -> dict[int, list[ContactMethod]]:
-    methods: dict[int, list[ContactMethod]] = defaultdict(list)
-    statement = sa.select(contact_methods).where(contact_methods.c.org_id == org_id)
-    for row in await tx.execute(statement.order_by(contact_methods.c.id)):
-        methods[row.person_id].append(_method(row, vault))
-    return methods
-
-
-def _method(row: Any, vault: Vault) -> ContactMethod:
-    # Why not raise: a lost key must not keep those from being paged whose addresses can be read.
-    try:
-        address, disabled = vault.decrypt(row.address), row.disabled_reason
-    except BadConfig:
-        log.error("method.unreadable", method=row.id)  # noqa: TRY400  # the trace says nothing more
-        address, disabled = "", UNREADABLE
-    return ContactMethod(
-        id=row.id,
-        person_id=row.person_id,
-        kind=Method(row.kind),
-        address=address,
-        verified=row.verified_at is not None,
-        disabled_reason=disabled,
-    )
-
-
-async def _rules(tx: Tx, org_id: int) -> dict[int, dict[Urgency, list[ContactRule]]]:
-    rules: dict[int, dict[Urgency, list[ContactRule]]] = defaultdict(lambda: defaultdict(list))
-    statement = sa.select(contact_rules).where(contact_rules.c.org_id == org_id)
-    for row in await tx.execute(statement.order_by(contact_rules.c.position)):
-        delay: timedelta = row.delay
-        rules[row.person_id][Urgency(row.urgency)].append(ContactRule(row.method_id, delay))
-    return rules
-
-
 def _person(
     row: Any, methods: Sequence[ContactMethod], rules: Mapping[Urgency, Sequence[ContactRule]]
 ) -> Person:
@@ -266,6 +130,7 @@ def _person(
         active=row.deactivated_at is None,
         methods=tuple(methods),
         rules={u: tuple(rule for rule in steps if rule.method_id in known) for u, steps in rules.items()},
+        rules_by=row.rules_by,
     )
 
 

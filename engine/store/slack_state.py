@@ -115,12 +115,16 @@ def _report(owner: str, at: datetime, body: dict[str, Any]) -> Report:
 
 
 async def claim_probe(tx: Tx, org_id: int, before: datetime, now: datetime) -> bool:
-    """Take the next probe on, unless one was taken on after `before`."""
+    """Take the next probe on, unless one was taken on between `before` and now."""
     taken = await tx.execute(
         sa.update(slack_state)
         .where(
             slack_state.c.org_id == org_id,
-            sa.or_(slack_state.c.probe_claimed_at.is_(None), slack_state.c.probe_claimed_at <= before),
+            sa.or_(
+                slack_state.c.probe_claimed_at.is_(None),
+                slack_state.c.probe_claimed_at <= before,
+                slack_state.c.probe_claimed_at > now,  # the clock was set back
+            ),
         )
         .values(probe_claimed_at=now)
     )

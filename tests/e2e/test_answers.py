@@ -48,7 +48,8 @@ async def call(team: Team, number: int) -> None:
     assert f"Incident {number} firing" in said
     assert "Press 4 to acknowledge" in said
     assert f"#{number} acknowledged" in await team.presses("ana", "4")
-    await team.both_cards_say(number, "call answered")  # a key is an answer; a call without one stays a question
+    # A key is an answer; a call without one stays a question.
+    await team.both_cards_say(number, "call answered")
 
 
 async def texted(team: Team, number: int, name: str = "ana") -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from engine.models import DeliveryKind, Method, Outcome, Page, Rejected, Retry, Sent
-from engine.notify.apprise_url import AppriseTransport, with_timeouts
+from engine.models import DeliveryKind, Method, Outcome, Page, Rejected, Retry, Sent, Urgency
+from engine.notify.apprise_url import AppriseTransport, with_priority, with_timeouts
 from tests.notify.phone_company import serving
 from tests.notify.values import page, told, view
 
@@ -67,6 +67,52 @@ async def test_a_page_is_handed_over() -> None:
     [got] = listening.got
     assert got["title"] == "[Midwatch #42] checkout: db-1 is down"
     assert "#42 FIRING: db-1 is down" in got["message"]
+
+
+LINK = "https://pager.example.com/answer/" + "t" * 36
+
+
+async def test_a_push_message_is_short_and_has_the_link() -> None:
+    """Its title says what is wrong; below are the state and the link, for a screen that is locked."""
+    async with hook() as listening:
+        target = page(method=Method.PUSH, address=listening.url, incident=view(firing_count=4))
+        assert isinstance(await AppriseTransport(link_of=lambda _: LINK).send(target), Sent)
+    [got] = listening.got
+    assert got["title"] == "[Midwatch #42] checkout: db-1 is down"
+    assert got["message"] == f"FIRING (+3 alerts)\n{LINK}"
+    assert got["type"] == "failure"
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"kind": DeliveryKind.STATUS, "text": "acknowledged by ben"}, "info"),
+        ({"incident": view(urgency=Urgency.LOW)}, "info"),
+        ({"incident": None, "kind": DeliveryKind.OPS, "text": "a page is dead"}, "failure"),
+        ({"kind": DeliveryKind.RESPONDER, "text": "ana asks for your help"}, "failure"),
+    ],
+)
+async def test_only_what_must_be_answered_is_loud(changes: dict[str, Any], kind: str) -> None:
+    """News and low urgency come as information."""
+    async with hook() as listening:
+        await AppriseTransport().send(page(method=Method.PUSH, address=listening.url, **changes))
+    assert listening.got[0]["type"] == kind
+
+
+@pytest.mark.parametrize(
+    ("url", "loud"),
+    [
+        ("ntfy://topic", "ntfy://topic?priority=high"),
+        ("ntfy://topic?auth=x", "ntfy://topic?auth=x&priority=high"),
+        ("ntfy://topic?priority=max", "ntfy://topic?priority=max"),
+        ("gotify://host/tokenaaaaaaaaaa", "gotify://host/tokenaaaaaaaaaa?priority=high"),
+        ("json://localhost", "json://localhost"),
+        ("nothing://x", "nothing://x"),
+    ],
+)
+def test_a_page_has_priority_where_the_service_knows_of_it(url: str, loud: str) -> None:
+    """A priority that somebody chose is left."""
+    assert with_priority(url) == loud
 
 
 async def test_pages_are_not_kept_apart() -> None:

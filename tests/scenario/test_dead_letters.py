@@ -12,7 +12,7 @@ from engine.pager.dead_letters import DeadLetters
 from engine.store import dead_letters as store
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager
-from tests.scenario.sending import LADDER, alarms, only, stored, tries
+from tests.scenario.sending import LADDER, alarms, counted, only, stored, tries
 
 ADMIN = Actor("root", Via.CLI)
 WITH_ADMINS = LADDER.replace("{name: ben, timezone", "{name: ben, admin: true, timezone")
@@ -94,6 +94,18 @@ async def test_what_is_wanted_no_more_is_not_sent(pager: Pager, letters: DeadLet
     assert [one.status for one in await stored(pager, Method.SMS)] == [DeliveryStatus.DEAD]
     assert (await letters.put_aside(ADMIN, letter)).done == 1
     assert await letters.count() == 0
+
+
+async def test_those_open_are_counted_for_whoever_watches(pager: Pager, letters: DeadLetters) -> None:
+    """The gauge goes up with what dies, and down with what is dealt with; each death is counted for good."""
+    dead = counted("deliveries_dead_total", method="sms")
+    letter = await dead_sms(pager, letters)
+    await pager.app.sweeps.audit.run()
+    assert counted("dead_letters") == 1
+    assert counted("deliveries_dead_total", method="sms") == dead + 1
+    await letters.put_aside(ADMIN, letter)
+    await pager.app.sweeps.audit.run()
+    assert counted("dead_letters") == 0
 
 
 async def test_all_that_died_of_the_same_go_together(pager: Pager, letters: DeadLetters) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from engine.db import Tx
 from engine.models import ORG, Severity, Via
-from engine.store import directory, people
+from engine.store import contacts, directory
 from tests.scenario.fates import OPS, PRIMARY, change, entries, fate_timers, level, rota, take, to, walk
 from tests.scenario.harness import Pager
 
@@ -155,7 +155,7 @@ async def disable(pager: Pager, name: str) -> None:
 
     async def unit(tx: Tx) -> None:
         for method in person.methods:
-            await people.disable_method(tx, ORG, method.id, "STOP")
+            await contacts.disable_method(tx, ORG, method.id, "STOP")
         await directory.bump(tx, ORG)
 
     await pager.app.database.write(unit)

@@ -21,7 +21,7 @@ from bot.sandbox.faults import Fault
 from bot.sandbox.server import SandboxServer
 from bot.sandbox.state import Message
 from engine.config.parse import parse_config
-from engine.models import ORG, Action, Body, DeliveryStatus, Event, Method, Severity
+from engine.models import ORG, Action, Actor, Body, DeliveryStatus, Event, Method, Severity, Via
 from engine.pager.story import story
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager
@@ -364,3 +364,32 @@ async def test_a_message_that_somebody_deleted_is_posted_anew(house: House) -> N
     for place in (house.direct, "#payments"):
         (again,) = house.said(place)
         assert again.text.startswith("🟡 ACKED by @ana")
+
+
+async def test_of_four_changes_in_a_minute_the_last_is_shown_within_another(house: House) -> None:
+    """ana, ben, cho and ben again take over: the user group and the topic say who it is now, and no limiter
+    holds that back (B100)."""
+    shown = DEMO.replace(
+        "- name: payments-primary\n",
+        '- name: payments-primary\n  user_group: "@payments-oncall"\n  channel: "#payments"\n  topic: true\n',
+    )
+    await house.app.setup.apply(parse_config(shown))
+    directory = await house.app.roster.directory()
+    people = {one.name: one for one in directory.people.values()}
+    schedule = next(one.id for one in directory.schedules.values() if one.name == "payments-primary")
+    by = Actor("cho", Via.CLI)
+    for name in ("ana", "ben", "cho", "ben"):
+        now = house.clock.now()
+        await house.app.roster.overrides.set(
+            schedule_id=schedule,
+            person_id=people[name].id,
+            start_at=now,
+            end_at=now + timedelta(hours=2),
+            actor=by,
+        )
+        await house.app.sweeps.abreast.go()
+        await house.passes(seconds=15)
+    await house.app.sweeps.abreast.go()
+    await house.passes(seconds=45)
+    assert house.sandbox.state.groups["S0PAYMENTS"]["users"] == ["U0BEN"]
+    assert "@ben" in house.sandbox.state.channels["C0PAYMENTS"].topic

@@ -24,8 +24,9 @@ from engine.errors import NotFound
 from engine.models import ORG, Method, Urgency
 from engine.schedule import people_at
 from engine.schema import contact_methods
-from engine.store import directory, keys, people, policies, schedules, services
-from engine.store.people import UNREADABLE, PersonRow
+from engine.store import contacts, directory, keys, people, policies, schedules, services
+from engine.store.contacts import UNREADABLE
+from engine.store.people import PersonRow
 from engine.vault import Vault
 from tests.fakes import FakeClock
 
@@ -66,7 +67,7 @@ async def add_person(tx: Tx, row: PersonRow, now: datetime, phone: str | None = 
 
 
 async def save_sms(tx: Tx, person_id: int, phone: str, now: datetime) -> int:
-    return await people.save_method(
+    return await contacts.save_method(
         tx, ORG, person_id, Method.SMS, phone, vault=VAULT, verified_by="config", now=now
     )
 
@@ -99,7 +100,7 @@ async def test_people_come_back_with_methods_and_rules_in_order(database: Databa
         ana = await add_person(tx, ANA, clock.now())
         method = await save_sms(tx, ana, "+12025550143", clock.now())
         rules = {Urgency.HIGH: [ContactRule(method, timedelta(minutes=m)) for m in (0, 1, 3)]}
-        await people.replace_rules(tx, ORG, ana, rules)
+        await contacts.replace_rules(tx, ORG, ana, rules, "config")
         return ana, method
 
     ana_id, method_id = await database.write(unit)
@@ -124,7 +125,7 @@ async def test_a_method_written_twelve_times_is_one_method(database: Database, c
         found = set()
         for _ in range(TIMES):
             found.add(await save_sms(tx, ana, "+12025550143", clock.now()))
-            await people.disable_method(tx, ORG, next(iter(found)), "not in the file")
+            await contacts.disable_method(tx, ORG, next(iter(found)), "not in the file")
         await save_sms(tx, ana, "+12025550143", clock.now())
         return found
 

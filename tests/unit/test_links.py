@@ -1,4 +1,4 @@
-"""Links that answer a page: nobody else can make one, and each opens one incident for one person for a day."""
+"""Links that answer a page: nobody else can make one; each opens one incident for one person for a day."""
 
 from __future__ import annotations
 

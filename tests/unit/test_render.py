@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.links import Links
 from engine.models import DeliveryKind, IncidentStatus, Link
 from engine.notify import gsm7, render
-from tests.notify.values import alert, page, told, view
+from engine.vault import Vault
+from tests.notify.values import NOW, alert, page, told, view
 
 
 def test_a_page_by_sms_says_what_where_and_how_to_answer() -> None:
@@ -114,6 +116,49 @@ def test_a_mail_tells_the_whole_story() -> None:
         "/oncall ack 42",
     ):
         assert part in text
+
+
+LINKS = Links(Vault("a secret of the tests").link_key, "https://pager.example.com")
+
+
+def test_a_page_to_a_person_has_a_link_that_says_nothing() -> None:
+    """No word of the incident is in it, and neither is its number."""
+    link = render.answer_link(page(person_id=3), LINKS, NOW)
+    assert link is not None
+    assert link.startswith("https://pager.example.com/answer/")
+    assert len(link.rpartition("/")[2]) == 36
+    assert link in render.mail(page(), link).text
+    assert link in render.push(page(), link)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"person_id": None},
+        {"incident": None},
+        {"kind": DeliveryKind.STATUS},
+        {"kind": DeliveryKind.VERIFICATION},
+    ],
+)
+def test_what_nobody_can_answer_by_name_has_no_link(changes: dict[str, object]) -> None:
+    """A channel, a fallback URL, a status and a code."""
+    assert render.answer_link(page(**{"person_id": 3, **changes}), LINKS, NOW) is None
+
+
+@given(st.text(max_size=2000), st.text(max_size=2000))
+def test_a_push_message_is_short_whatever_the_alert(title: str, text: str) -> None:
+    """And its link is whole."""
+    link = "https://pager.example.com/answer/" + "t" * 36
+    said = render.push(page(incident=view(title=title), text=text), link)
+    assert said.endswith(f"\n{link}")
+    assert len(said) <= render.PUSH_LENGTH + len(link) + 1
+
+
+def test_typographic_quotes_are_sent_as_plain_ones() -> None:
+    """An SMS with them is neither refused nor three times as long (B111)."""
+    text = render.sms(page(incident=view(title="can’t open “/data” – it’s full…")))
+    assert ": can't open \"/data\" - it's full.... Reply" in text
+    assert gsm7.parts(text) == 1
 
 
 def test_a_mail_says_who_ended_it() -> None:

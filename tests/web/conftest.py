@@ -15,7 +15,7 @@ from bot.web.parts import Phones, WebParts
 from bot.web.server import build_web, runner
 from engine.db import Database
 from engine.models import ORG, Method
-from engine.store import keys, people, services
+from engine.store import contacts, keys, people, services
 from engine.vault import Vault, hash_key, hint
 from tests.fakes import START, FakeClock
 from tests.web.fakes import ANA, BEN, GONE, SERVICE, FakePager, FakeRoster
@@ -88,7 +88,7 @@ async def web_database(sqlite_url: str) -> AsyncIterator[Database]:
             person_id = await people.insert_person(tx, ORG, row, START)
             assert person_id == person.id
         await people.deactivate_person(tx, ORG, GONE.id, START)
-        await people.save_method(
+        await contacts.save_method(
             tx, ORG, ANA.id, Method.SMS, PHONE, vault=vault, verified_by="test", now=START
         )
         for key in (KEY, REVOKED):

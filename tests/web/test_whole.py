@@ -24,7 +24,7 @@ from engine.pager.respond import Responder
 from engine.pager.views import Views
 from engine.rota.roster import Roster
 from engine.schema import contact_methods, deliveries
-from engine.store import directory, keys, people, services
+from engine.store import contacts, directory, keys, people, services
 from engine.vault import Vault, hash_key
 from tests.fakes import START, FakeClock
 from tests.servers import Connections, run_on_server
@@ -67,7 +67,7 @@ async def fill(database: Database, vault: Vault) -> None:
         await services.save_service(tx, ORG, SERVICE)
         row = people.PersonRow("ana", "U1", "Europe/Berlin", True)
         await people.insert_person(tx, ORG, row, START)
-        await people.save_method(
+        await contacts.save_method(
             tx, ORG, ANA.id, Method.SMS, PHONE, vault=vault, verified_by="test", now=START
         )
         await keys.insert_key(tx, ORG, SERVICE.id, hash_key(KEY), "", START)
