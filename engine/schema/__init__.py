@@ -4,6 +4,7 @@ Never holds a query. Every table has its organisation first in each unique index
 """
 
 from engine.schema.columns import (
+    CARRIED,
     DEAD_LETTER,
     EPOCH,
     MICROSECOND,
@@ -43,6 +44,7 @@ from engine.schema.timer import timers
 
 __all__ = [
     "ASKING",
+    "CARRIED",
     "DEAD_LETTER",
     "EPOCH",
     "LIVE",

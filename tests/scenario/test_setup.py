@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from engine.contact import steps
 from engine.db import Database
 from engine.directory import Service
 from engine.errors import BadInput, NotFound, Refused
@@ -95,12 +96,12 @@ async def test_a_token_acts_for_a_person_until_it_is_revoked(setup: Setup, datab
 
 
 async def test_oncall_me_makes_a_person_who_can_be_paged(setup: Setup) -> None:
-    """A Slack user becomes a person with a verified method and a rule for each urgency."""
+    """A Slack user becomes a person with a verified method, paged by it whatever the urgency."""
     ana = await setup.enrol("U0ANA", "ana", "Europe/Berlin")
     (method,) = ana.methods
     assert (method.kind, method.address, method.usable) == (Method.SLACK, "U0ANA", True)
-    assert [[rule.method_id for rule in ana.rules[u]] for u in (Urgency.HIGH, Urgency.LOW)] == [
-        [method.id]
+    assert [[step.method for step in steps(ana, one)] for one in (Urgency.HIGH, Urgency.LOW)] == [
+        [method]
     ] * 2
     assert (ana.active, ana.admin, ana.timezone) == (True, False, "Europe/Berlin")
 

@@ -14,7 +14,7 @@ from engine.db import Database, Tx
 from engine.directory import Service
 from engine.escalation import open_fate
 from engine.models import ORG, DeliveryKind, Method, NewDelivery, TimerKind, Urgency
-from engine.schema import ASKING, OPEN, REFERRED, UNFINISHED, counters
+from engine.schema import ASKING, CARRIED, DEAD_LETTER, LIVE, OPEN, REFERRED, UNFINISHED, counters
 from engine.store import (
     alerts,
     cards,
@@ -139,7 +139,11 @@ async def test_the_deployed_predicates_are_the_constants(one_connection: Databas
         "ix_alerts_source_group": str(OPEN),
         "ix_deliveries_unfinished": str(UNFINISHED),
         "ix_deliveries_ref": str(REFERRED),
+        "ix_deliveries_line": str(UNFINISHED),
+        "ix_deliveries_carried": str(CARRIED),
+        "ix_deliveries_dead": str(DEAD_LETTER),
         "ix_cover_requests_open": str(ASKING),
+        "uq_verifications_live": str(LIVE),
     }
 
 
@@ -159,4 +163,5 @@ def _plain(predicate: str) -> str:
     if "= ANY" in text:
         values = text[text.index("[") + 1 : text.index("]")]
         return f"{text.split('=')[0].strip(' (')} IN ({values})"
-    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
+    plain = text[1:-1] if text.startswith("(") and text.endswith(")") else text
+    return " AND ".join(part.strip("()") for part in plain.split(" AND "))

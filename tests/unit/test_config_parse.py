@@ -66,8 +66,9 @@ def test_everything_the_form_has_is_read() -> None:
     ana, lead = config.people["ana"], config.people["lead"]
     assert (ana.slack, ana.timezone, ana.admin) == ("U012AB3CD", "Europe/Berlin", True)
     assert ana.contact[Method.VOICE] == "+12025550143"
+    assert ana.rules is not None
     assert ana.rules[Urgency.HIGH][2] == Step(Method.VOICE, timedelta(hours=1, minutes=30))
-    assert (lead.timezone, lead.rules[Urgency.HIGH]) == ("UTC", (Step(Method.VOICE, timedelta()),))
+    assert (lead.timezone, lead.rules) == ("UTC", None)
     (layer,) = config.schedules["payments-primary"].schedule.layers
     assert layer.users == (("ana",), ("ana", "lead"))
     assert (layer.restrictions[0].opens.hour, layer.skip_holidays) == (17, True)
