@@ -163,5 +163,8 @@ def _plain(predicate: str) -> str:
     if "= ANY" in text:
         values = text[text.index("[") + 1 : text.index("]")]
         return f"{text.split('=')[0].strip(' (')} IN ({values})"
-    plain = text[1:-1] if text.startswith("(") and text.endswith(")") else text
-    return " AND ".join(part.strip("()") for part in plain.split(" AND "))
+    return " AND ".join(_bare(part) for part in _bare(text).split(" AND "))
+
+
+def _bare(text: str) -> str:
+    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
