@@ -228,6 +228,7 @@ def _pipeline(
         ops_channel=settings.ops_channel,
         slack=slack_watch,
         paces=Paces.per_second(settings.sms_per_second, settings.calls_per_second),
+        vault=core.vault,
     )
 
 

@@ -1,12 +1,13 @@
 """The steps of a page: which contact methods of a person, in which order, after which delays.
 
 Never leaves a person unpaged who can be reached: where their rules name nothing usable, the usual
-order takes their place. Never asks whether they should be paged at all.
+order takes their place, and where nothing of theirs is verified, what an importer wrote down does.
+Never asks whether they should be paged at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -33,12 +34,12 @@ class Step:
 
 
 def steps(person: Person, urgency: Urgency) -> tuple[Step, ...]:
-    """What a page of this urgency does; empty only if no method of the person is usable."""
-    usable = {method.id: method for method in person.methods if method.usable}
-    rules = _rules(person, urgency)
+    """What a page of this urgency does; empty only if nothing reaches the person."""
+    usable = {method.id: method for method in reachable(person.methods)}
+    rules = _rules(person, urgency, usable)
     kept = [rule for rule in rules if rule.method_id in usable]
     if not kept:
-        rules = kept = list(default_rules(person.methods, urgency))
+        rules = kept = list(default_rules(usable.values(), urgency))
     if not kept:
         return ()
     # Why: when the first methods cannot be used nothing would happen for as long as they had been
@@ -47,9 +48,16 @@ def steps(person: Person, urgency: Urgency) -> tuple[Step, ...]:
     return tuple(Step(index, usable[rule.method_id], rule.delay - lost) for index, rule in enumerate(kept))
 
 
+def reachable(methods: Iterable[ContactMethod]) -> tuple[ContactMethod, ...]:
+    """Those that may be used: the verified ones; without any, those that were imported and never verified."""
+    known = tuple(methods)
+    usable = tuple(method for method in known if method.usable)
+    return usable or tuple(method for method in known if method.last_resort)
+
+
 def default_rules(methods: Iterable[ContactMethod], urgency: Urgency) -> tuple[ContactRule, ...]:
     """The usual order for somebody without rules: high by all that wakes, low by the quietest alone."""
-    usable = [method for method in methods if method.usable]
+    usable = reachable(methods)
     if urgency is not Urgency.HIGH:
         return tuple(ContactRule(method.id, timedelta(0)) for method in _quietest(usable)[:1])
     waking = [ContactRule(m.id, _HIGH_DELAYS[m.kind]) for m in usable if m.kind in _HIGH_DELAYS]
@@ -57,14 +65,13 @@ def default_rules(methods: Iterable[ContactMethod], urgency: Urgency) -> tuple[C
     return tuple(ContactRule(rule.method_id, rule.delay - rules[0].delay) for rule in rules)
 
 
-def _rules(person: Person, urgency: Urgency) -> list[ContactRule]:
+def _rules(person: Person, urgency: Urgency, usable: Collection[int]) -> list[ContactRule]:
     """The person's rules, soonest first. Without low ones, the first of the high ones."""
     if urgency is Urgency.HIGH:
         return sorted(person.rules.get(Urgency.HIGH, ()), key=_delay)
     low = sorted(person.rules.get(Urgency.LOW, ()), key=_delay)
     if low:
         return low
-    usable = {method.id for method in person.methods if method.usable}
     high = sorted(person.rules.get(Urgency.HIGH, ()), key=_delay)
     first = next((rule for rule in high if rule.method_id in usable), None)
     return [ContactRule(first.method_id, timedelta(0))] if first else []

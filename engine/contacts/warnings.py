@@ -5,10 +5,11 @@ Pure; never changes a rule. An address is not named: the kind of method is.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from engine.directory import Directory, Person
-from engine.models import Urgency
+from engine.models import Method, Urgency
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +21,7 @@ class RuleWarning:
     method_id: int | None = None
 
 
-def warnings(person: Person, directory: Directory) -> tuple[RuleWarning, ...]:
+def warnings(
+    person: Person, directory: Directory, ways: Collection[Method] | None = None
+) -> tuple[RuleWarning, ...]:
     return ()

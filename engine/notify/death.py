@@ -67,6 +67,13 @@ class Death:
         return f" to {one.address}" if one.method is Method.CHANNEL and one.address else ""
 
     @property
+    def is_loud(self) -> bool:
+        """A number that was mistyped is for whoever typed it, and no alarm."""
+        kind = self.delivery.kind
+        asked_for = kind is DeliveryKind.VERIFICATION and not self.reason.startswith(OUTAGES)
+        return kind is not DeliveryKind.OPS and not asked_for
+
+    @property
     def in_present_level(self) -> bool:
         """Was it a page of the level that its incident is at?"""
         if self.incident is None or self.delivery.kind is not DeliveryKind.PAGE:
@@ -114,7 +121,7 @@ async def _raise_alarms(
 ) -> None:
     # An alarm about an alarm would never end.
     causes = {one.cause: one.text() for one in refusals if one.delivery.kind is not DeliveryKind.OPS}
-    loud = [one for one in deaths if one.delivery.kind is not DeliveryKind.OPS]
+    loud = [one for one in deaths if one.is_loud]
     causes |= {one.cause: one.text(directory) for one in reversed(loud)}
     for cause, text in sorted(causes.items()):  # in one order: others may be raising the same
         await raise_alarm(tx, ORG, cause, text, now)

@@ -19,6 +19,7 @@ import structlog
 from engine import metrics
 from engine.backoff import MOST_ATTEMPTS
 from engine.clock import Clock, monotonic
+from engine.contacts import codes
 from engine.db import Database, Tx, Writer
 from engine.directory import Directory
 from engine.errors import LeaseLost, Unavailable
@@ -50,6 +51,7 @@ from engine.notify.unworkable import TRIES, give_up, put_off
 from engine.notify.verdict import Unstarted, Waits
 from engine.nudge import Nudge
 from engine.outage import WAIT
+from engine.vault import Vault
 
 log = structlog.get_logger(__name__)
 
@@ -80,7 +82,9 @@ class Pipeline:
         ops_channel: str | None = None,
         slack: SlackWatch | None = None,
         paces: Paces | None = None,
+        vault: Vault | None = None,
     ) -> None:
+        """`vault` opens the codes that verify a contact method; without it none can be sent."""
         self._database = database
         self._clock = clock
         self._directory_now = directory_now
@@ -89,6 +93,7 @@ class Pipeline:
         self._owner = owner
         self._ops_channel = ops_channel
         self._slack = slack
+        self._vault = vault
         self.breakers = Breakers()
         self._admission = Admission(database, paces or Paces.per_second())
         self._recorder = Recorder(database, clock)
@@ -250,7 +255,7 @@ class Pipeline:
         away = None if self._slack is None else await self._slack.away_for(view)
         if away is not None and delivery.method in SLACK:
             return _ended(begun, Waits(self._clock.now() + WAIT, away), where.address)
-        page = _page(begun, where)
+        page = _with_code(_page(begun, where), self._vault)
         if away is not None:
             page = replace(page, body={**page.body, SLACK_DOWN: True})
         tried = await self._attempt(page)
@@ -370,6 +375,15 @@ def _page(begun: Begun, where: Route) -> Page:
             Carried(one.delivery.id, one.number, one.view) for one in begun.carried if one.view is not None
         ),
     )
+
+
+def _with_code(page: Page, vault: Vault | None) -> Page:
+    """A code is in clear from here to its provider, and nowhere else."""
+    if page.kind is not DeliveryKind.VERIFICATION or vault is None or codes.SEALED not in page.body:
+        return page
+    code = vault.decrypt(str(page.body[codes.SEALED]))
+    body = {name: value for name, value in page.body.items() if name != codes.SEALED}
+    return replace(page, text=codes.words(code, page.method), body=body)
 
 
 def _news(begun: Begun) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.directory import ContactMethod, Directory
-from engine.models import Delivery, Method
+from engine.models import Delivery, DeliveryKind, Method
+from engine.notify.verdict import PAGES
 from engine.pager.alarm import ALL_URLS, OPS_CHANNEL
 
 
@@ -62,9 +63,16 @@ def _person(delivery: Delivery, directory: Directory) -> Route | NoRoute:
     method = _method(delivery, person.methods)
     if method is None:
         return NoRoute(f"this contact method ({delivery.method}) was removed")
-    if not method.usable:
+    if not (method.usable or _may_go_unverified(delivery, method)):
         return NoRoute(method.disabled_reason or "this contact method is not verified")
     return Route(method.address, person.name, method.id)
+
+
+def _may_go_unverified(delivery: Delivery, method: ContactMethod) -> bool:
+    """A code must, to verify it; a page may where nothing of its person is verified."""
+    if delivery.kind is DeliveryKind.VERIFICATION:
+        return method.disabled_reason is None
+    return delivery.kind in PAGES and method.last_resort
 
 
 def _method(delivery: Delivery, methods: tuple[ContactMethod, ...]) -> ContactMethod | None:
