@@ -48,6 +48,7 @@ from engine.notify.transport import Transport, Transports
 from engine.notify.twilio import TwilioTransport
 from engine.nudge import Nudge
 from engine.pager.escalate import Escalator
+from engine.pager.own_test import OwnTests
 from engine.pager.respond import Calls, Responder
 from engine.pager.setup import Setup
 from engine.pager.views import Views
@@ -307,6 +308,7 @@ def _sweeps(settings: Settings, core: Core, worker: Worker, watch: Watch) -> Swe
         pulse=watch.pulse,
         watch=watch,
         abreast=Abreast(core.database, core.clock, core.nudge, core.roster.directory),
+        own_tests=OwnTests(core.database, core.clock, core.roster.directory, core.nudge),
         heartbeat_url=settings.heartbeat_url,
     )
 

@@ -24,6 +24,7 @@ from engine.errors import Unavailable
 from engine.heartbeat import Heartbeat
 from engine.models import ORG, Rank, TimerKind
 from engine.nudge import Nudge
+from engine.pager.own_test import OwnTests
 from engine.pulse import SILENT, Pulse
 from engine.rota.abreast import Abreast
 from engine.store import cards, journal
@@ -60,6 +61,7 @@ class Sweeps:
         pulse: Pulse,
         watch: Watch,
         abreast: Abreast,
+        own_tests: OwnTests,
         heartbeat_url: str | None = None,
     ) -> None:
         self._database = database
@@ -69,6 +71,7 @@ class Sweeps:
         self._pulse = pulse
         self._watch = watch
         self.abreast = abreast
+        self._own_tests = own_tests
         self._heartbeat = Heartbeat(database, pulse, heartbeat_url) if heartbeat_url else None
         self.audit = Audit(database, clock, nudge)
         self._scheduler: Any = None
@@ -96,6 +99,7 @@ class Sweeps:
             Sweep("audit", timedelta(minutes=1), self.audit.run),
             Sweep("watch_loops", SILENT, self._watch.alarm_silent),  # the watch itself among them
             Sweep("abreast", ROUND, self.abreast.go),
+            Sweep("own_tests", ROUND, self._own_tests.finish_due),
             Sweep("refresh_cards", CARD_AGE / 2, self.refresh_cards),
             Sweep("forget", timedelta(hours=1), self.forget),
         ]

@@ -27,14 +27,14 @@ async def tell(
         return
     usable = [one for one in person.methods if one.id != but]
     text = f"🔑 {actor.name} {what}. Was that right? `/oncall me` shows them."
-    await notice.tell(tx, ORG, [_notice(person, usable, f"contact:{now.timestamp()}", text, now)], now)
+    await notice.tell(tx, ORG, [addressed(person, usable, f"contact:{now.timestamp()}", text, now)], now)
 
 
 async def ask(tx: Tx, directory: Directory, now: datetime) -> tuple[tuple[Person, ...], tuple[Person, ...]]:
     """Who is asked to verify what they did not, and whom nothing verified reaches. Once a day."""
     asking = [(one, open_) for one in directory.people.values() if (open_ := _unverified(one))]
     key = f"verify-ask:{now:%Y-%m-%d}"
-    new = [(one, _notice(one, one.methods, key, _please(open_), now)) for one, open_ in asking]
+    new = [(one, addressed(one, one.methods, key, _please(open_), now)) for one, open_ in asking]
     known = await notices.by_keys(tx, ORG, [made.idem_key for _, made in new if made is not None])
     before = {one.person_id for one in known}
     asked = [(one, made) for one, made in new if made is not None and one.id not in before]
@@ -57,13 +57,14 @@ def _please(methods: Sequence[ContactMethod]) -> str:
     )
 
 
-def _notice(
+def addressed(
     person: Person,
     methods: list[ContactMethod] | tuple[ContactMethod, ...],
     key: str,
     text: str,
     now: datetime,
 ) -> NewDelivery | None:
+    """By the quietest of these methods that is usable; None: by none."""
     usable = {one.kind: one for one in reversed(methods) if one.usable}
     method = next((usable[kind] for kind in QUIETEST if kind in usable), None)
     if method is None:

@@ -17,7 +17,7 @@ from apprise import Apprise, AppriseAsset, AppriseResultStatus, NotifyFormat, No
 
 from engine.models import DeliveryKind, Method, Outcome, Page, Rejected, Retry, Sent, Urgency
 from engine.notify import render
-from engine.notify.render import ASKS_FOR_AN_ANSWER, LinkOf, no_link
+from engine.notify.render import ASKS_FOR_AN_ANSWER, LOUD, LinkOf, no_link
 
 TIMEOUT: Final = timedelta(seconds=10)
 CONNECT_SECONDS: Final = 3
@@ -55,7 +55,7 @@ class Words:
 
 
 def _loud(page: Page) -> bool:
-    if page.kind is DeliveryKind.OPS:
+    if page.kind is DeliveryKind.OPS or page.body.get(LOUD):
         return True
     high = page.incident is None or page.incident.urgency is Urgency.HIGH
     return high and page.kind in ASKS_FOR_AN_ANSWER

@@ -33,6 +33,7 @@ STATE: Final = {
 ASKS_FOR_AN_ANSWER: Final = frozenset({DeliveryKind.PAGE, DeliveryKind.RESPONDER})
 REPLY: Final = "Reply 4 to ack, 6 to resolve"
 SLACK_DOWN: Final = "slack_down"  # in a body: whoever reads it should not look for a card
+LOUD: Final = "loud"  # in a body: no page, and to be heard like one
 NOT_READ: Final = "Nobody reads replies to this mail."
 BUTTON: Final = "display:inline-block;padding:12px 20px;background:#1a56a8;color:#fff;text-decoration:none"
 

@@ -43,12 +43,13 @@ slack_reports = sa.Table(
 )
 
 rehearsals = sa.Table(
-    "rehearsals",  # of an outage, with an incident of its own
+    "rehearsals",  # of an outage, with an incident of its own; or of one person's contact methods
     metadata,
     sa.Column("org_id", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("key", sa.Text, primary_key=True),  # of the incident: nobody can guess it
     text("schedule"),
     sa.Column("incident_id", sa.BigInteger, nullable=True),
+    sa.Column("person_id", sa.BigInteger, nullable=True),
     at("begun_at", nullable=False),
     at("ends_at", nullable=False),
     at("reported_at"),

@@ -1,4 +1,5 @@
-"""Rehearsals of an outage: each has an incident of its own, known by its key. Decides nothing."""
+"""Rehearsals: of an outage, with an incident of its own, known by its key; or of one person's contact
+methods. Decides nothing."""
 
 from __future__ import annotations
 
@@ -20,6 +21,16 @@ class Rehearsed:
     key: str
     schedule: str
     incident_id: int
+    begun_at: datetime
+    ends_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A rehearsal of one person's contact methods; its deliveries are found by its key."""
+
+    key: str
+    person_id: int
     begun_at: datetime
     ends_at: datetime
 
@@ -57,6 +68,30 @@ async def going_on(tx: Tx, org_id: int) -> list[Rehearsed]:
         .order_by(rehearsals.c.begun_at)
     )
     return [Rehearsed(*row) for row in rows]
+
+
+async def begin_test(tx: Tx, org_id: int, test: Tested) -> None:
+    row = {"org_id": org_id, "key": test.key, "schedule": "", "person_id": test.person_id}
+    await tx.execute(
+        sa.insert(rehearsals).values({**row, "begun_at": test.begun_at, "ends_at": test.ends_at})
+    )
+
+
+_TESTS = sa.select(
+    rehearsals.c.key, rehearsals.c.person_id, rehearsals.c.begun_at, rehearsals.c.ends_at
+).where(rehearsals.c.person_id.is_not(None))
+
+
+async def unreported(tx: Tx, org_id: int) -> list[Tested]:
+    """Rehearsals of contact methods that nobody was told the end of."""
+    these = _TESTS.where(rehearsals.c.org_id == org_id, rehearsals.c.reported_at.is_(None))
+    return [Tested(*row) for row in await tx.execute(these.order_by(rehearsals.c.begun_at))]
+
+
+async def last_test(tx: Tx, org_id: int, person_id: int) -> Tested | None:
+    these = _TESTS.where(rehearsals.c.org_id == org_id, rehearsals.c.person_id == person_id)
+    row = (await tx.execute(these.order_by(rehearsals.c.begun_at.desc()).limit(1))).first()
+    return None if row is None else Tested(*row)
 
 
 async def report(tx: Tx, org_id: int, key: str, now: datetime) -> bool:

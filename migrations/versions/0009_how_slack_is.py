@@ -54,6 +54,7 @@ def upgrade() -> None:
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("schedule", sa.Text(), nullable=False),
         sa.Column("incident_id", sa.BigInteger(), nullable=True),
+        sa.Column("person_id", sa.BigInteger(), nullable=True),
         sa.Column("begun_at", sa.BigInteger(), nullable=False),
         sa.Column("ends_at", sa.BigInteger(), nullable=False),
         sa.Column("reported_at", sa.BigInteger(), nullable=True),
