@@ -11,6 +11,8 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Final
 
+from engine.escalation.by_timer import UNANSWERED_EVERY
+from engine.escalation.fate import FALLBACK
 from engine.models import IncidentStatus, Via
 from engine.schedule import people_at, shifts
 from engine.schema import EPOCH, MICROSECOND
@@ -243,17 +245,21 @@ def dead_is_loud(h: History) -> Broken:
 
 
 def _goes_on(h: History) -> Broken:
-    """When every page of a level is dead, the next one is paged at once."""
+    """When every page of a level is dead, its time is over at once: the next is paged, or the pass ends.
+    The fallback has its own interval, once there is no further link."""
     levels: dict[tuple[int, ...], list[Row]] = defaultdict(list)
     for page in h.pages.values():
         levels[page.incident_id, page.round, page._mapping["pass"], page.level].append(page)
     for level, pages in levels.items():
         if all(page.status == "dead" for page in pages):
             over = max(page.ended_at for page in pages)
-            until = over + EPSILON + h.outside.fault.costs
+            last = UNANSWERED_EVERY if level[3] == FALLBACK else timedelta()
+            until = over + EPSILON + h.outside.fault.costs + last
+            began = max(page.created_at for page in pages)
             changes = [row for row in h["timeline"] if row.incident_id == level[0] and row.after]
             if not any(
-                over <= row.at <= until and row.detail.get("level", level[3]) != level[3] for row in changes
+                over <= row.at <= until and (row.detail.get("level", level[3]) != level[3] or row.at > began)
+                for row in changes
             ):
                 yield f"every page of level {level} was dead at {over}, and nothing came of it"
 
