@@ -228,7 +228,7 @@ def _pipeline(
         owner=owner,
         ops_channel=settings.ops_channel,
         slack=slack_watch,
-        paces=Paces.per_second(settings.sms_per_second, settings.calls_per_second),
+        paces=Paces.per_second(settings.sms_per_second, settings.calls_per_second, settings.phone_per_day),
         vault=core.vault,
     )
 

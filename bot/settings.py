@@ -27,7 +27,7 @@ from sqlalchemy.exc import ArgumentError
 
 from engine.db import async_url
 from engine.errors import BadConfig
-from engine.notify.paces import PER_SECOND
+from engine.notify.paces import PER_DAY, PER_SECOND
 
 TOML: Final = Path("midwatch.toml")
 OWN_PREFIX: Final = "MIDWATCH_"
@@ -79,6 +79,12 @@ def _rate(per_second: float) -> float:
     if not 0.01 <= per_second <= 1000:
         raise ValueError("must be a number from 0.01 to 1000")
     return per_second
+
+
+def _per_day(count: int) -> int:
+    if not 1 <= count <= 1_000_000:
+        raise ValueError("must be a number from 1 to 1000000")
+    return count
 
 
 def _matching(pattern: str, words: str) -> AfterValidator:
@@ -152,6 +158,7 @@ class Settings(BaseModel):
     sms_countries: Annotated[tuple[Country, ...], BeforeValidator(_ids)] = ()  # of numbers that people add
     sms_per_second: Annotated[float, AfterValidator(_rate)] = PER_SECOND  # all of them, from our number
     calls_per_second: Annotated[float, AfterValidator(_rate)] = PER_SECOND
+    phone_per_day: Annotated[int, AfterValidator(_per_day)] = PER_DAY  # SMS, and as many calls
     smtp_url: (
         Annotated[
             SecretStr, _matching(r"smtps?://\S+", "must be like smtps://user:password@mail.example.com")

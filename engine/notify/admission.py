@@ -18,9 +18,10 @@ from engine.models import ORG, Card, Delivery, DeliveryKind, Method, Timer
 from engine.notify import lines
 from engine.notify.bundle import line_of
 from engine.notify.next_rule import pull_next_rules
-from engine.notify.paces import Asking, Paces, admit, held
+from engine.notify.paces import Asking, Paces, admit, held, is_spent
 from engine.notify.verdict import LONG_WAIT, PAGES
-from engine.store import cards, deliveries, timers
+from engine.pager.alarm import raise_alarm
+from engine.store import cards, deliveries, notices, timers
 from engine.store import lines as line_rows
 from engine.store import paces as pace_rows
 
@@ -29,6 +30,8 @@ log = structlog.get_logger(__name__)
 CARD_FIRST: Final = timedelta(seconds=10)  # how long a page waits for the card of its channel
 CARD_SOON: Final = timedelta(seconds=1)  # then it is looked whether it is there
 KEPT: Final = timedelta(days=1)
+NEEDED: Final = PAGES | {DeliveryKind.OPS}
+SPENT: Final = "so many were sent today that only pages go out by it still"
 SOMEBODY_WAITS: Final = frozenset({DeliveryKind.VERIFICATION, DeliveryKind.OPS})
 
 
@@ -64,16 +67,25 @@ class Admission:
         ]
         askers = {} if at_once else self._by_line(asking, high)
 
-        async def unit(tx: Tx) -> dict[int, datetime]:
-            places = {**until, **await self._places(tx, askers, now)}
+        async def unit(tx: Tx) -> tuple[dict[int, datetime], set[int]]:
+            placed, spare, spent = await self._places(tx, askers, now)
+            places = {**until, **placed}
             later = {timer: at for timer in due if (at := places.get(timer.subject_id, now)) > now}
             if later:
                 await timers.move(tx, [*later.items()])
                 await pull_next_rules(tx, _held_long(later, found, waiting, now), now)
-            return places
+            if spare:
+                await _withhold(tx, [one for one in due if one.subject_id in spare], now)
+            for line in sorted(spent):
+                await _say_spent(tx, line, now)
+            return places, spare
 
-        places = await self._database.write(unit) if askers or until else until
-        admitted = [timer for timer in due if places.get(timer.subject_id, now) <= now]
+        places, spare = await self._database.write(unit) if askers or until else (until, set[int]())
+        admitted = [
+            timer
+            for timer in due
+            if timer.subject_id not in spare and places.get(timer.subject_id, now) <= now
+        ]
         self._owed -= {timer.id for timer in due}
         return admitted, len(due) - len(admitted)
 
@@ -111,20 +123,46 @@ class Admission:
                 high=any(one.id in high or one.kind in SOMEBODY_WAITS for _, one in load),
                 waited=all(timer.due_at > one.due_at for timer, one in load),
                 since=min(one.due_at for _, one in load),
+                spare=not any(one.kind in NEEDED for _, one in load),
             )
             paced[self._paces.line_of(load[0][1]) or ""].append(asks)
         return paced
 
     async def _places(
         self, tx: Tx, paced: Mapping[str, Sequence[Asking]], now: datetime
-    ) -> dict[int, datetime]:
+    ) -> tuple[dict[int, datetime], set[int], set[str]]:
+        """The place of each; those that are left out because the day's messages are spent; and the lines of
+        which that is news."""
         standing = await pace_rows.keep(tx, ORG, [*paced])
         places: dict[int, datetime] = {}
+        spare: set[int] = set()
+        spent: set[str] = set()
         for line, asking in paced.items():
-            standing[line], found = admit(standing[line], asking, now, self._paces.pace_of(line))
+            pace, before = self._paces.pace_of(line), standing[line]
+            over = is_spent(before, now, pace)
+            left_out = {one for each in asking if over and each.spare for one in each.ids}
+            wanted = [one for one in asking if not (over and one.spare)]
+            standing[line], found = admit(before, wanted, now, pace)
             places |= found
+            spare |= left_out
+            if left_out or is_spent(standing[line], now, pace) is not over:
+                spent.add(line)
         await pace_rows.store(tx, ORG, standing)
-        return places
+        return places, spare, spent
+
+
+async def _withhold(tx: Tx, spare: Sequence[Timer], now: datetime) -> None:
+    ids = [timer.subject_id for timer in spare]
+    await timers.disarm_unsent(tx, ORG, ids)  # what another worker has begun meanwhile is its own
+    await notices.cancel(tx, ids, SPENT, now)
+
+
+async def _say_spent(tx: Tx, line: str, now: datetime) -> None:
+    text = (
+        f"as many messages by {line} were sent today as MIDWATCH_PHONE_PER_DAY allows. Pages still go out; "
+        "codes and news do not, until midnight UTC. Is somebody misusing this install, or is the limit low?"
+    )
+    await raise_alarm(tx, ORG, f"spent:{line}", text, now)
 
 
 def _held_long(

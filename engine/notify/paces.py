@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from engine.models import Delivery, Method
@@ -19,16 +19,19 @@ from engine.store.paces import FRESH, Standing
 PER_SECOND: Final = 1.0
 BURST: Final = 3  # so many may start at once after a pause
 SLACK: Final = timedelta(seconds=1)  # one message per second and channel, without a burst
+PER_DAY: Final = 1000  # SMS, and as many calls: a lot, and a bill that can be paid
 NOTHING_LATER: Final = timedelta(minutes=10)  # later than that is no throttle: the clock was set back
 CLOCK_SLACK: Final = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """One message each `interval`; after a pause `burst` of them together."""
+    """One message each `interval`; after a pause `burst` of them together. `per_day`: when so many were
+    begun on a day (UTC), only what is needed still is."""
 
     interval: timedelta
     burst: int = 1
+    per_day: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,11 @@ class Paces:
     of: Mapping[Method, Pace] = field(default_factory=dict)
 
     @classmethod
-    def per_second(cls, sms: float = PER_SECOND, calls: float = PER_SECOND) -> Paces:
+    def per_second(
+        cls, sms: float = PER_SECOND, calls: float = PER_SECOND, per_day: int | None = None
+    ) -> Paces:
         slack = Pace(SLACK)
-        each = {Method.SMS: _at(sms), Method.VOICE: _at(calls)}
+        each = {Method.SMS: _at(sms, per_day), Method.VOICE: _at(calls, per_day)}
         return cls({Method.SLACK: slack, Method.CHANNEL: slack, **each})
 
     def line_of(self, delivery: Delivery) -> str | None:
@@ -56,8 +61,8 @@ class Paces:
         return self.of[Method(line.partition(":")[0])]
 
 
-def _at(per_second: float) -> Pace:
-    return Pace(timedelta(seconds=1 / per_second), max(BURST, round(per_second)))
+def _at(per_second: float, per_day: int | None) -> Pace:
+    return Pace(timedelta(seconds=1 / per_second), max(BURST, round(per_second)), per_day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Asking:
     high: bool
     waited: bool  # it came back for its place
     since: datetime
+    spare: bool = False  # neither a page nor an alarm: nobody is lost without it
 
     @property
     def order(self) -> tuple[bool, datetime, int]:
@@ -99,6 +105,19 @@ def admit(
     return line, places
 
 
+def is_spent(line: Standing, now: datetime, pace: Pace) -> bool:
+    """Was as much begun today as a day may have?"""
+    return pace.per_day is not None and _counted(line, now) >= pace.per_day
+
+
+def _counted(line: Standing, now: datetime) -> int:
+    return line.begun if line.day == _day(now) else 0
+
+
+def _day(now: datetime) -> datetime:
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
 def held(standing: Standing, until: datetime) -> Standing:
     """The provider wants nothing there before `until`."""
     return replace(standing, held_until=max(until, standing.held_until or until))
@@ -114,7 +133,8 @@ def _may_start(line: Standing, one: Asking, now: datetime, pace: Pace) -> bool:
 def _started(line: Standing, one: Asking, now: datetime, pace: Pace) -> Standing:
     free_at = max(line.free_at, now - (pace.burst - 1) * pace.interval) + pace.interval
     passed = line.free_at > now
-    return replace(line, free_at=free_at, first_at=now + 2 * pace.interval if passed else line.first_at)
+    first_at = now + 2 * pace.interval if passed else line.first_at
+    return replace(line, free_at=free_at, first_at=first_at, day=_day(now), begun=_counted(line, now) + 1)
 
 
 def _next(line: Standing, now: datetime, *, high: bool) -> datetime:
@@ -128,4 +148,4 @@ def _on_this_clock(line: Standing, now: datetime, pace: Pace) -> Standing:
     # once is the lesser harm.
     free = line.free_at <= now + CLOCK_SLACK + 2 * pace.interval
     unheld = line.held_until is None or line.held_until <= now + NOTHING_LATER
-    return line if free and unheld else FRESH
+    return line if free and unheld else replace(FRESH, day=line.day, begun=line.begun)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from engine.schema.columns import at, id_, metadata, org, text
+from engine.schema.columns import at, id_, integer, metadata, org, text
 
 paces = sa.Table(
     "paces",  # one for each line: a Slack channel or person, all SMS, all calls
@@ -20,5 +20,7 @@ paces = sa.Table(
     at("high_until", nullable=False),  # the end of the places given to high urgency
     at("low_until", nullable=False),  # and to the others
     at("held_until"),  # the provider wants nothing before
+    at("day", nullable=False),  # in UTC, of the count beside it
+    integer("begun"),  # messages on that day
     sa.UniqueConstraint("org_id", "line"),
 )

@@ -26,6 +26,8 @@ class Standing:
     high_until: datetime
     low_until: datetime
     held_until: datetime | None = None
+    day: datetime = EPOCH  # of the count
+    begun: int = 0
 
 
 FRESH: Final = Standing(EPOCH, EPOCH, EPOCH, EPOCH)  # nothing was sent there for long
@@ -38,6 +40,8 @@ _KEPT = (
         paces.c.high_until,
         paces.c.low_until,
         paces.c.held_until,
+        paces.c.day,
+        paces.c.begun,
     )
     .where(
         paces.c.org_id == given("org", paces.c.org_id),

@@ -27,6 +27,8 @@ def upgrade() -> None:
     sa.Column('high_until', sa.BigInteger(), nullable=False),
     sa.Column('low_until', sa.BigInteger(), nullable=False),
     sa.Column('held_until', sa.BigInteger(), nullable=True),
+    sa.Column('day', sa.BigInteger(), nullable=False),
+    sa.Column('begun', sa.Integer(), nullable=False),
     sa.PrimaryKeyConstraint('id', name=op.f('pk_paces')),
     sa.UniqueConstraint('org_id', 'line', name=op.f('uq_paces_org_id_line'))
     )

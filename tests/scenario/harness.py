@@ -6,7 +6,7 @@ as after a restart. `expect_*` consume what was sent; what nobody expected fails
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -62,6 +62,7 @@ class Pager:
     """One Midwatch on one database; `restart` makes a new one on the same."""
 
     fallback_urls: tuple[str, ...] = ("json://localhost/last-resort",)
+    more: Mapping[str, Any] = {}  # settings besides these
 
     def __init__(self, url: str, clock: FakeClock, config: str = CONFIG) -> None:
         self.url = url
@@ -77,6 +78,7 @@ class Pager:
             secret_key=SecretStr("a secret for tests only"),
             ops_channel="#ops",
             fallback_urls=self.fallback_urls,
+            **self.more,
         )
         unique = {id(one): one for one in self.transports.values()}
         return build(settings, self.clock, list(unique.values()))

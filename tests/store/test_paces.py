@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -28,7 +29,9 @@ async def test_lines_are_made_and_written_twelve_times_on_one_connection(any_dat
         lines = {"sms", "voice", f"slack:{n}"}
         assert (await kept(database, *lines))[f"slack:{n}"] == FRESH
         later = START + n * SECOND
-        new = held(Standing(later, later + SECOND, later + 2 * SECOND, later + 3 * SECOND), later)
+        new = replace(
+            held(Standing(later, *(later + i * SECOND for i in (1, 2, 3))), later), day=START, begun=n
+        )
         await database.write(lambda tx, new=new: paces.store(tx, ORG, {"sms": new}))  # type: ignore[misc]  # mypy cannot see the default
         assert (await kept(database, "sms")) == {"sms": new}
         assert (await kept(database, "voice")) == {"voice": FRESH}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.models import Delivery, DeliveryKind, DeliveryStatus, Method
-from engine.notify.paces import Asking, Pace, Paces, admit, held
+from engine.notify.paces import Asking, Pace, Paces, admit, held, is_spent
 from engine.store.paces import FRESH
 
 NOW = datetime(2026, 11, 5, 14, 0, tzinfo=UTC)
@@ -198,3 +198,18 @@ def test_alike_in_urgency_they_start_by_age(arrivals: list[int]) -> None:
     """Of low urgency nobody is overtaken."""
     starts = run([(at, False) for at in sorted(arrivals)], STRICT)
     assert [n for _, n in starts] == [*range(len(arrivals))]
+
+
+def test_a_days_messages_are_counted_over_its_whole_day_and_no_longer() -> None:
+    """Each start counts, also after the clock was set back; midnight in UTC begins anew."""
+    pace, line, now = Pace(SECOND, per_day=3), FRESH, NOW
+    for number in range(3):
+        assert not is_spent(line, now, pace)
+        line, places = admit(line, [new(number)], now, pace)
+        assert seconds(places, now) == {number: 0}
+        now += SECOND
+    assert is_spent(line, now, pace)
+    line, _ = admit(line, [new(3)], NOW - timedelta(hours=1), pace)
+    assert (line.begun, is_spent(line, NOW, pace)) == (4, True)
+    assert not is_spent(line, NOW.replace(hour=0) + timedelta(days=1), pace)
+    assert not is_spent(line, NOW, STRICT), "without a limit nothing is ever spent"

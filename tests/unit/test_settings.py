@@ -63,6 +63,7 @@ def test_every_setting_is_read_from_its_name() -> None:
         "MIDWATCH_SMS_COUNTRIES": "+49, +1",
         "MIDWATCH_SMS_PER_SECOND": "3",
         "MIDWATCH_CALLS_PER_SECOND": "0.5",
+        "MIDWATCH_PHONE_PER_DAY": "250",
     }
     assert env.keys() == FIELDS.keys()
     settings = load(env, NO_FILE)
@@ -76,6 +77,7 @@ def test_every_setting_is_read_from_its_name() -> None:
     )
     assert settings.sms_countries == ("+49", "+1")
     assert (settings.sms_per_second, settings.calls_per_second) == (3.0, 0.5)
+    assert settings.phone_per_day == 250
     assert load(dict.fromkeys(FIELDS, ""), NO_FILE) == Settings()
 
 
