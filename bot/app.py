@@ -19,7 +19,7 @@ from pydantic import SecretStr
 from bot.inbox import Inbox
 from bot.life import App, Role
 from bot.outcry import Outcry
-from bot.reach import called_back_at
+from bot.reach import called_back_at, sends_by
 from bot.release import release
 from bot.settings import Settings
 from bot.slack.face import Slack
@@ -108,7 +108,7 @@ def build(
 ) -> App:
     """`transports` replace those of the settings, the Slack one too."""
     later = Later()
-    core = _core(settings, clock, later.hang_up)
+    core = _core(settings, clock, later.hang_up, sends_by(settings) if transports is None else None)
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
     slack_watch = SlackWatch(core.database, clock, core.roster.directory, core.nudge, owner)
     slack = _slack(settings, core, later.silent, slack_watch)
@@ -141,7 +141,9 @@ def build(
     return app
 
 
-def _core(settings: Settings, clock: Clock, hang_up: Callable[[Calls], None]) -> Core:
+def _core(
+    settings: Settings, clock: Clock, hang_up: Callable[[Calls], None], ways: frozenset[Method] | None
+) -> Core:
     assert settings.secret_key is not None, "with_secret_key gives every install one"  # noqa: S101  # wiring
     database = Database(settings.database_url)
     vault = Vault(settings.secret_key.get_secret_value())
@@ -157,7 +159,7 @@ def _core(settings: Settings, clock: Clock, hang_up: Callable[[Calls], None]) ->
         Views(database),
         Receiver(database, clock, roster.directory, nudge),
         Responder(database, clock, roster.directory, nudge, hang_up),
-        Contacts(database, clock, vault, nudge, countries=settings.sms_countries),
+        Contacts(database, clock, vault, nudge, countries=settings.sms_countries, ways=ways),
     )
 
 
@@ -349,6 +351,7 @@ def _web_parts(app: App) -> WebParts:
         receiver=app.receiver,
         responder=app.responder,
         views=app.views,
+        contacts=app.contacts,
         health=app.health,
         unready=lambda: app.lookout.retired or app.watch.unready(),
         version=release(),

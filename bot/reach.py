@@ -1,4 +1,4 @@
-"""Can the phone company call us back? Judged by the address alone: what no other machine can reach is told.
+"""By what does this install reach people, and can the phone company call it back? Judged by settings alone.
 
 Pure: never looks a name up, and never asks anybody.
 """
@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from bot.settings import Settings
+from engine.models import Method
 
 INSIDE: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test", ".invalid")
 
@@ -29,6 +30,19 @@ def called_back_at(settings: Settings) -> str | None:
     # Why the second: a phone company on this machine (the sandbox) reaches what is on this machine.
     reached = url is not None and (is_public(url) or not is_public(settings.twilio_api_url))
     return url if reached else None
+
+
+def sends_by(settings: Settings) -> frozenset[Method]:
+    """What the settings say that this install can send by; whether it works, `doctor` looks."""
+    ways = {Method.PUSH}
+    for method, given in (
+        (Method.SLACK, settings.slack_bot_token),
+        (Method.SMS, settings.twilio_from or settings.sms_fallback_url),
+        (Method.VOICE, settings.twilio_from or settings.voice_fallback_url),
+        (Method.EMAIL, settings.smtp_url),
+    ):
+        ways |= {method} if given else set()
+    return frozenset(ways)
 
 
 def unreachable(settings: Settings) -> bool:

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.commands.say import note
+from bot.reach import sends_by
 from bot.secret_key import missing_file, to_look_only, with_secret_key
 from bot.settings import Settings, load
 from engine.clock import Clock, SystemClock
@@ -89,7 +90,9 @@ def _engine(settings: Settings, clock: Clock, database: Database) -> Opened:
         setup=Setup(database, clock, vault, admins=settings.admins),
         views=Views(database),
         responder=Responder(database, clock, roster.directory, nudge, _let_ring),
-        contacts=Contacts(database, clock, vault, nudge, countries=settings.sms_countries),
+        contacts=Contacts(
+            database, clock, vault, nudge, countries=settings.sms_countries, ways=sends_by(settings)
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from asyncpg import PostgresError
 from sqlalchemy.exc import DBAPIError
 
 from bot.doctor.finding import Finding, ok, problem, warning
+from bot.reach import sends_by
 from bot.settings import Settings
 from engine.clock import Clock
 from engine.db import Database
@@ -62,11 +63,8 @@ def _whole(
 
 
 def _ways(settings: Settings) -> frozenset[Method]:
-    """What this install can send by, besides the fallback URLs."""
-    by_slack = {Method.SLACK} if settings.slack_bot_token else set()
-    by_phone = PHONES if settings.twilio_from else frozenset()
-    by_email = {Method.EMAIL} if settings.smtp_url else set()
-    return frozenset(by_slack | by_phone | by_email)
+    """What this install is set up to send by, besides URLs."""
+    return sends_by(settings) - {Method.PUSH}
 
 
 def _as_if_readable(directory: Directory) -> Directory:

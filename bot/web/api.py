@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from bot.web import openapi, shapes
+from bot.web.contacts import ContactsApi
 from bot.web.dead_letters import DeadLettersApi
 from bot.web.keys import Tokens
 from bot.web.maintenance import MaintenanceApi
@@ -62,6 +63,7 @@ class Api:
             *ShiftsApi(parts).routes,
             *MaintenanceApi(parts, self._actor).routes,
             *DeadLettersApi(parts, self._actor).routes,
+            *ContactsApi(parts, self._actor).routes,
         )
 
     @cached_property

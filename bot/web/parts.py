@@ -13,6 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from engine.clock import Clock
+from engine.contacts.contacts import Contacts
 from engine.db import Database
 from engine.intake.receive import Receiver
 from engine.pager.respond import Responder
@@ -59,6 +60,7 @@ class WebParts:
     receiver: Receiver
     responder: Responder
     views: Views
+    contacts: Contacts
     health: Callable[[], Awaitable[Mapping[str, Any]]]  # details for people; no secrets in it
     version: str
     unready: Callable[[], str | None] = lambda: None  # why no alert should be sent here, if so

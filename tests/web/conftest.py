@@ -13,8 +13,10 @@ from aiohttp import web
 
 from bot.web.parts import Phones, WebParts
 from bot.web.server import build_web, runner
+from engine.contacts.contacts import Contacts
 from engine.db import Database
 from engine.models import ORG, Method
+from engine.nudge import Nudge
 from engine.store import contacts, keys, people, services
 from engine.vault import Vault, hash_key, hint
 from tests.fakes import START, FakeClock
@@ -60,6 +62,15 @@ class Client:
 
     async def get(self, path: str, **options: Any) -> Answered:
         return await self("GET", path, **options)
+
+    async def put(self, path: str, **options: Any) -> Answered:
+        return await self("PUT", path, **options)
+
+    async def patch(self, path: str, **options: Any) -> Answered:
+        return await self("PATCH", path, **options)
+
+    async def delete(self, path: str, **options: Any) -> Answered:
+        return await self("DELETE", path, **options)
 
     async def post(self, path: str, **options: Any) -> Answered:
         return await self("POST", path, **options)
@@ -125,6 +136,7 @@ def world(web_database: Database, clock: FakeClock) -> World:
         receiver=pager,  # type: ignore[arg-type]  # likewise
         responder=pager,  # type: ignore[arg-type]  # likewise
         views=pager,  # type: ignore[arg-type]  # likewise
+        contacts=Contacts(web_database, clock, Vault("a secret of the tests"), Nudge(web_database)),
         health=health,
         version="0.1.0",
         public_url=PUBLIC_URL,

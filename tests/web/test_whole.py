@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from bot.web.parts import Phones, WebParts
 from engine import db
+from engine.contacts.contacts import Contacts
 from engine.db import Database
 from engine.intake.receive import Receiver
 from engine.models import ORG, Method
@@ -92,6 +93,7 @@ def wired(database: Database, clock: FakeClock) -> WebParts:
         receiver=Receiver(database, clock, roster.directory, nudge),
         responder=Responder(database, clock, roster.directory, nudge, lambda calls: None),
         views=Views(database),
+        contacts=Contacts(database, clock, vault, nudge),
         health=nothing,
         version="0.1.0",
         phones=Phones(AUTH_TOKEN, PUBLIC_URL, nothing),
