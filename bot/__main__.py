@@ -47,6 +47,7 @@ COMMANDS: Final = {
     "key": ("configure:key", "Integration keys: what lets a sender in."),
     "token": ("configure:token", "API tokens: what lets a script in."),
     "who": ("oncall:who", "Who is on call, until when, and who is next."),
+    "contacts": ("contacts:contacts", "How people are reached: contact methods, codes, contact rules."),
     "override": ("oncall:override", "Put a person on call for a while."),
     "incidents": ("incidents:incidents", "The incidents, newest first."),
     "status": ("status:status", "Is everything that should page able to?"),

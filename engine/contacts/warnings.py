@@ -74,27 +74,13 @@ def _unreached(person: Person, high: list[Step]) -> Iterator[RuleWarning]:
 
 
 def _unused(person: Person, ways: Collection[Method] | None) -> Iterator[RuleWarning]:
-    """Methods that no page goes by, whatever the rules say."""
+    """Methods that no page goes by, and that no rule names: those are said with their rules."""
+    named = {rule.method_id for rules in person.rules.values() for rule in rules}
     for one in person.methods:
-        name = NAMES.get(one.kind, one.kind.value)
-        if one.disabled_reason == STOPPED:
-            yield RuleWarning(
-                "Your SMS number replied STOP and gets no texts: text START from it to have them again.",
-                method_id=one.id,
-            )
-        elif one.disabled_reason is None and not one.verified:
-            until = " while anything else is" if one.last_resort else ""
-            yield RuleWarning(
-                f"Your {name} is not verified, and no page goes there{until}: have a code sent with "
-                "`/oncall me`.",
-                method_id=one.id,
-            )
-        elif one.usable and not _sendable(one, ways):
-            yield RuleWarning(
-                f"Your {name} is of no use: this install has nothing to send it by. Whoever runs Midwatch "
-                "can set that up, and `midwatch doctor` says how.",
-                method_id=one.id,
-            )
+        wanted = one.disabled_reason in {None, STOPPED} and one.id not in named
+        if wanted and (why := _why_not(person, one, ways)) is not None:
+            name = NAMES.get(one.kind, one.kind.value)
+            yield RuleWarning(f"No page goes by your {name}: {why}.", method_id=one.id)
 
 
 def _never_runs(
@@ -104,17 +90,22 @@ def _never_runs(
     said = "A step" if method is None else _in_words(method.kind, rule.delay)
     why = "its contact method was removed" if method is None else _why_not(person, method, ways)
     if why is not None:
-        text = f"{said} never runs for {urgency} urgency: {why}. Pages go by the others."
+        text = f"{said} never runs for {urgency} urgency, and pages go by the others: {why}."
         yield RuleWarning(text, urgency, rule.method_id)
 
 
 def _why_not(person: Person, method: ContactMethod, ways: Collection[Method] | None) -> str | None:
+    """Why no page goes there, and what can be done about it."""
+    if method.disabled_reason == STOPPED:
+        return "its number replied STOP. Text START from it to have texts again"
     if method.disabled_reason is not None:
         return f"it is off ({method.disabled_reason})"
-    anything = any(one.usable for one in person.methods)
-    if not method.usable and (anything or not method.last_resort):
-        return "it is not verified"
-    return None if _sendable(method, ways) else "this install has nothing to send it by"
+    if not method.usable:
+        last = method.last_resort and not any(one.usable for one in person.methods)
+        return None if last else "it is not verified. Have a code sent with `/oncall me`"
+    if _sendable(method, ways):
+        return None
+    return "this install has nothing to send it by. `midwatch doctor` tells whoever runs it how"
 
 
 def _late(high: list[Step]) -> Iterator[RuleWarning]:
