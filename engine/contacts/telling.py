@@ -5,6 +5,7 @@ Inside the caller's transaction; sends nothing. Goes by what is verified alone.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
@@ -27,7 +28,7 @@ async def tell(
         return
     usable = [one for one in person.methods if one.id != but]
     text = f"🔑 {actor.name} {what}. Was that right? `/oncall me` shows them."
-    await notice.tell(tx, ORG, [addressed(person, usable, f"contact:{now.timestamp()}", text, now)], now)
+    await notice.tell(tx, ORG, [addressed(person, usable, f"contact:{secrets.token_hex(8)}", text, now)], now)
 
 
 async def ask(tx: Tx, directory: Directory, now: datetime) -> tuple[tuple[Person, ...], tuple[Person, ...]]:
