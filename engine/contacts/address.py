@@ -21,9 +21,15 @@ ADDED_BY_PEOPLE: Final = (Method.SMS, Method.VOICE, Method.EMAIL, Method.PUSH)
 _BETWEEN_DIGITS: Final = re.compile(r"[\s().\-/\u00a0\u2010-\u2015\u2212\u200e\u202a-\u202c]+")
 _TRUNK: Final = re.compile(r"(?<=\d)\s*\(0\)")  # +44 (0)20 …: the 0 is dialled inside the country only
 
-# A code sent there costs its owner's friends money: satellites, networks of no country, premium rates.
+# A code sent there costs this install's owner money: satellites, networks of no country, premium rates and
+# personal numbers, by what national numbering plans set aside for them. No list of these is complete: the
+# countries that are allowed, and the limits of codes, hold for the rest.
 _SATELLITE: Final = ("+870", "+878", "+881", "+882", "+883")
-_PREMIUM: Final = ("+979", "+808", "+1900", "+1976", "+449", "+49900", "+49137", "+339", "+33899", "+9190")
+_PREMIUM: Final = (
+    *("+979", "+808", "+1900", "+449", "+4470", "+4487", "+49900", "+49137", "+3389", "+3989", "+3290"),
+    *("+43900", "+43901", "+43930", "+43931", "+43939", "+41900", "+41901", "+41906", "+31900", "+31906"),
+    *("+31909", "+34803", "+34806", "+34807", "+34905", "+4870", "+61190"),
+)
 
 # What runs on this machine's desktop or log, and what posts to any address at all.
 _NOT_PUSH: Final = frozenset(
@@ -38,12 +44,12 @@ _NOT_PUSH: Final = frozenset(
 def cleaned(kind: Method, typed: str, countries: Sequence[str] = ()) -> str:
     """The address in its one spelling. `countries`: the calling codes that numbers may have; none: all."""
     text = typed.strip()
-    if len(text) > LONGEST or any(not letter.isprintable() for letter in text):
-        raise BadInput(
-            "That is no address that can be used: it is too long, or has letters that do not print."
-        )
+    if len(text) > LONGEST:
+        raise BadInput("That is too long for an address.")
     if kind in {Method.SMS, Method.VOICE}:
-        return _number(text, countries)
+        return _number(text, countries)  # what does not print is between the digits of many that are copied
+    if any(not letter.isprintable() for letter in text):
+        raise BadInput("That is no address that can be used: it has letters that do not print.")
     if kind is Method.EMAIL:
         return _mail(text)
     if kind is Method.PUSH:
@@ -71,7 +77,8 @@ def _number(text: str, countries: Sequence[str]) -> str:
 
 def _mail(text: str) -> str:
     address = text.removeprefix("mailto:")
-    if not EMAIL.fullmatch(address) or address.startswith("-") or set(address) & set('<>,;"'):
+    plain = address.isascii() and EMAIL.fullmatch(address)  # what is not is sent by few mail servers
+    if not plain or address.startswith("-") or set(address) & set('<>,;:"()[]\\'):
         raise BadInput("An email address is like ana@example.com, one alone.")
     return address
 

@@ -128,7 +128,7 @@ class Contacts:
         async def unit(tx: Tx) -> ContactMethod:
             person, method = await self._method(tx, method_id, actor, now)
             wanted = cleaned(method.kind, address, self._countries)
-            if wanted == method.address:
+            if _alike(wanted, method.address):
                 raise BadInput("That is its address already.")
             if (other := _check_new(person, method.kind, wanted)) is not None:
                 await self._forget(tx, other, now)
@@ -371,7 +371,7 @@ def _may_all(actor: Actor, directory: Directory) -> bool:
 
 def _check_new(person: Person, kind: Method, address: str) -> ContactMethod | None:
     """May this be a new contact method of theirs? A former one of the same address, that is off."""
-    same = next((one for one in person.methods if (one.kind, one.address) == (kind, address)), None)
+    same = next((one for one in person.methods if one.kind is kind and _alike(one.address, address)), None)
     if same is None:
         if len(person.methods) >= MOST:
             raise TooMany(f"That is more than {MOST} contact methods: remove one first.")
@@ -382,6 +382,11 @@ def _check_new(person: Person, kind: Method, address: str) -> ContactMethod | No
         return same
     state = "and it is verified" if same.verified else "and waits for its code"
     raise BadInput(f"That is among your contact methods already, {state}.")
+
+
+def _alike(one: str, other: str) -> bool:
+    """As the keyed hash has it, which there is once of each kind for a person."""
+    return one.casefold() == other.casefold()
 
 
 def _there(directory: Directory, method_id: int) -> ContactMethod:
