@@ -12,13 +12,16 @@ import sqlalchemy as sa
 from engine.config.form import Config
 from engine.config.parse import parse_config
 from engine.config.plan import Plan
+from engine.contacts.contacts import Contacts
 from engine.db import Database
-from engine.directory import Directory, Person
+from engine.directory import BY_CODE, BY_CONFIG, BY_PERSON, ContactMethod, Directory, Person
 from engine.errors import BadConfig
-from engine.models import ORG, Method, Urgency
+from engine.models import ORG, Actor, Method, Urgency, Via
+from engine.nudge import Nudge
 from engine.pager.setup import Setup
 from engine.schedule import people_at
 from engine.schema import schedule_versions
+from engine.store import contacts as rows
 from engine.store import directory as store
 from engine.store import policies
 from engine.vault import Vault
@@ -270,3 +273,92 @@ async def test_an_admin_by_setting_stays_one(database: Database, clock: FakeCloc
     assert (await read.person("ben")).admin
     assert (await apply(setup, DEMO)).changes == ()
     assert await setup.mark_admins() == 0
+
+
+# --- what is the file's, and what is the person's ------------------------------------------------------
+
+OWN, CLI = "+12025550177", Actor("root", Via.CLI)
+
+
+@pytest.fixture
+def contacts(database: Database, clock: FakeClock) -> Contacts:
+    return Contacts(database, clock, VAULT, Nudge(database))
+
+
+async def of_ana(read: Reader, number: str) -> ContactMethod | None:
+    return next((one for one in (await read.person("ana")).methods if one.address == number), None)
+
+
+async def test_a_number_that_a_person_added_stays_and_is_not_exported(
+    setup: Setup, read: Reader, contacts: Contacts, database: Database, clock: FakeClock
+) -> None:
+    """The file does not name it, so it neither changes nor removes it; nor does it read like a difference."""
+    await apply(setup, DEMO)
+    exported = await setup.export()
+    added = await contacts.add((await read.person("ana")).id, Method.SMS, OWN, CLI)
+    await database.write(lambda tx: rows.mark_verified(tx, ORG, [added.id], BY_CODE, clock.now()))
+    assert await setup.export() == exported
+    assert (await apply(setup, DEMO)).changes == ()
+    await apply(setup, DEMO.replace('sms: "+12025550143"', 'sms: "+12025550199"'))
+    kept = await of_ana(read, OWN)
+    assert kept is not None
+    assert (kept.usable, kept.in_file, kept.verified_by) == (True, False, BY_CODE)
+
+
+async def test_a_number_that_the_file_names_too_stays_when_it_does_no_more(
+    setup: Setup, read: Reader, contacts: Contacts, database: Database, clock: FakeClock
+) -> None:
+    """Whoever proved it by a code keeps it; one that only the file vouched for is off."""
+    await apply(setup, DEMO)
+    added = await contacts.add((await read.person("ana")).id, Method.SMS, OWN, CLI)
+    await database.write(lambda tx: rows.mark_verified(tx, ORG, [added.id], BY_CODE, clock.now()))
+    await apply(setup, DEMO.replace('sms: "+12025550143"', f'sms: "{OWN}"'))
+    named, former = await of_ana(read, OWN), await of_ana(read, "+12025550143")
+    assert named is not None
+    assert former is not None
+    assert (named.id, named.in_file, named.verified_by) == (added.id, True, BY_CODE)
+    await apply(setup, DEMO)
+    again = await of_ana(read, OWN)
+    assert again is not None
+    assert (again.usable, again.in_file) == (True, False)
+    assert OWN not in await setup.export()
+
+
+async def test_rules_of_a_persons_own_stay_while_the_file_gives_none(
+    setup: Setup, read: Reader, contacts: Contacts
+) -> None:
+    """A file with rules takes them over, and says so in its plan; taken out, the usual order is back."""
+    without = parse_config(DEMO)
+    without = edited(without, "ana", rules=None)
+    await setup.apply(without)
+    ana = await read.person("ana")
+    assert (ana.rules, ana.rules_by) == ({}, "")
+    (voice,) = [one.id for one in ana.methods if one.kind is Method.VOICE]
+    await contacts.set_rules(ana.id, Urgency.HIGH, [(voice, timedelta(0))], CLI)
+    assert (await setup.apply(without)).changes == ()
+    own = await read.person("ana")
+    assert (own.rules_by, len(own.rules[Urgency.HIGH])) == (BY_PERSON, 1)
+    assert parse_config(await setup.export()) == without
+    plan = await apply(setup, DEMO)
+    assert any(detail.startswith("rules: none -> ") for detail in plan.changes[0].details)
+    given = await read.person("ana")
+    assert (given.rules_by, len(given.rules[Urgency.HIGH])) == (BY_CONFIG, 3)
+    await setup.apply(without)
+    back = await read.person("ana")
+    assert (back.rules, back.rules_by) == ({}, "")
+
+
+async def test_a_number_of_the_file_that_its_person_removed_comes_back_with_it(
+    setup: Setup, read: Reader, contacts: Contacts
+) -> None:
+    """As a new one, since the address of the other is forgotten; the plan says what it does."""
+    await apply(setup, DEMO)
+    before = await of_ana(read, "+12025550143")
+    assert before is not None
+    said = await contacts.remove(before.id, CLI)
+    assert said[-1] == "midwatch.yaml names it still: the next `midwatch apply` brings it back."
+    assert await of_ana(read, "+12025550143") is not None, "the call to the same number is another method"
+    plan = await apply(setup, DEMO)
+    assert "sms: added" in plan.changes[0].details
+    assert (await apply(setup, DEMO)).changes == ()
+    assert len((await read.person("ana")).rules[Urgency.HIGH]) == 3
