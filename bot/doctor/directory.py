@@ -17,6 +17,7 @@ from bot.doctor.finding import Finding, ok, problem, warning
 from bot.reach import sends_by
 from bot.settings import Settings
 from engine.clock import Clock
+from engine.contact import reachable
 from engine.db import Database
 from engine.directory import Directory, Person
 from engine.errors import Unavailable
@@ -132,7 +133,10 @@ def _people(directory: Directory, ways: frozenset[Method]) -> Iterator[Finding]:
     for person in [person for person in directory.people.values() if person.active]:
         usable = {method.kind for method in person.methods if method.usable}
         about = f"person {person.name}"
-        if not usable:
+        if not usable and reachable(person.methods):
+            text = "is paged by what was imported and nobody verified"
+            yield warning(about, text, "Ask them to verify it: midwatch contacts ask")
+        elif not usable:
             yield problem(
                 about, "cannot be reached by anything", "Give them `slack` or `contact` in midwatch.yaml."
             )

@@ -24,7 +24,16 @@ from engine.contacts.telling import ask, tell
 from engine.contacts.warnings import RuleWarning
 from engine.contacts.warnings import warnings as warnings_of
 from engine.db import Database, Tx, Writer
-from engine.directory import BY_CODE, BY_PERSON, STOPPED, ContactMethod, ContactRule, Directory, Person
+from engine.directory import (
+    BY_CODE,
+    BY_CONFIG,
+    BY_PERSON,
+    STOPPED,
+    ContactMethod,
+    ContactRule,
+    Directory,
+    Person,
+)
 from engine.errors import BadInput, NotFound, Refused, TooMany
 from engine.models import ORG, Actor, DeliveryStatus, Method, Urgency, Via
 from engine.nudge import Nudge
@@ -42,6 +51,9 @@ FLOOD: Final = (
     f"{codes.PER_INSTALL} codes to verify contact methods were asked for within an hour, and more are "
     "refused. Somebody may be making this install call numbers that cost money; the log says who added what."
 )
+
+
+OVERRULED: Final = "midwatch.yaml gives you contact rules: the next `midwatch apply` brings those back."
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +367,8 @@ class Contacts:
         await contacts.replace_rules(tx, ORG, person.id, rules, by)
         await tell(tx, person, actor, "changed your contact rules", now)
         await store.bump(tx, ORG)  # counters last
-        return self._warned(person.id, await self._read(tx, now))
+        warned = self._warned(person.id, await self._read(tx, now))
+        return (*warned, RuleWarning(OVERRULED)) if person.rules_by == BY_CONFIG else warned
 
     def _warned(self, person_id: int, directory: Directory) -> tuple[RuleWarning, ...]:
         person = directory.people.get(person_id)

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.db import Tx
-from engine.directory import STOPPED, ContactMethod, ContactRule, Person
+from engine.directory import IMPORTED, STOPPED, ContactMethod, ContactRule, Person
 from engine.models import Urgency
 from engine.schema import contact_methods, people
 from engine.store import contacts
@@ -44,14 +44,23 @@ async def person_by_slack(tx: Tx, org_id: int, slack_user_id: str) -> int | None
 
 async def persons_by_address(tx: Tx, org_id: int, address_hash: str) -> list[int]:
     """Whose verified method of any kind has this address; a shared phone has several people. Who is texted
-    no more, by STOP, may still answer what was."""
+    no more, by STOP, may still answer what was. While nothing of a person is verified, what was imported
+    is paged, so that is answered from too."""
     methods = contact_methods.c
+    verified = contact_methods.alias("verified")
+    anything = sa.exists().where(
+        verified.c.org_id == methods.org_id,
+        verified.c.person_id == methods.person_id,
+        verified.c.verified_at.is_not(None),
+        verified.c.disabled_reason.is_(None),
+    )
+    last_resort = sa.and_(methods.verified_by == IMPORTED, ~anything)
     rows = await tx.scalars(
         sa.select(methods.person_id)
         .distinct()
         .join(people, people.c.id == methods.person_id)
         .where(methods.org_id == org_id, methods.address_hash == address_hash)
-        .where(methods.verified_at.is_not(None))
+        .where(sa.or_(methods.verified_at.is_not(None), last_resort))
         .where(sa.or_(methods.disabled_reason.is_(None), methods.disabled_reason == STOPPED))
         .where(people.c.deactivated_at.is_(None))
         .order_by(methods.person_id)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from bot.doctor.directory import examine
 from engine.contacts.contacts import Contacts
 from engine.directory import BY_CODE, BY_CONFIG, ContactMethod, Person
 from engine.errors import BadInput, NotFound, Refused, TooMany
@@ -400,6 +401,8 @@ async def test_the_rules_of_a_person_are_followed(pager: Pager, contacts: Contac
     alice = await person(pager, "alice")
     by = {one.kind: one.id for one in alice.methods}
     steps = [(by[Method.SLACK], timedelta(minutes=1)), (by[Method.VOICE], timedelta())]
+    (by_file,) = await contacts.set_rules(alice.id, Urgency.HIGH, steps, await pager.person("alice"))
+    assert by_file.text.startswith("midwatch.yaml gives you contact rules: the next `midwatch apply`")
     assert await contacts.set_rules(alice.id, Urgency.HIGH, steps, await pager.person("alice")) == ()
     await pager.alert()
     pager.expect_page("alice", "voice")
@@ -427,6 +430,13 @@ async def test_everybody_is_asked_to_verify_once_a_day(pager: Pager, contacts: C
     pager.expect_page("bob", kind="notice")
 
 
+async def whose(pager: Pager, number: str) -> list[str]:
+    async with pager.app.database.snapshot() as tx:
+        ids = await directory.persons_by_address(tx, ORG, pager.app.vault.fingerprint(number))
+    people = (await pager.app.roster.directory()).people
+    return [people[one].name for one in ids]
+
+
 async def test_an_imported_number_is_paged_while_nothing_is_verified(pager: Pager) -> None:
     """Not after: a verified method takes its place, and it goes on to wait for its code."""
     await pager.configure(DORA)
@@ -440,6 +450,10 @@ async def test_an_imported_number_is_paged_while_nothing_is_verified(pager: Page
         await directory.bump(tx, ORG)
 
     await pager.app.database.write(unverify)
+    assert await whose(pager, "+12025550104") == ["dora"], "so what is replied from there is heard"
+    found = await examine(pager.app.settings, pager.app.database, pager.clock, pager.app.vault)
+    (finding,) = [one for one in found if one.about == "person dora"]
+    assert finding.advice == "Ask them to verify it: midwatch contacts ask"
     await pager.alert()
     pager.expect_page("dora", "sms")
     await pager.resolve(by="bob")
@@ -449,6 +463,7 @@ async def test_an_imported_number_is_paged_while_nothing_is_verified(pager: Page
     assert warning.text.startswith("Nothing of yours is verified")
     await added(pager, Method.EMAIL, "dora@example.com", name="dora")
     await tries(pager, await code_by(pager, "email", "dora"), "dora")
+    assert await whose(pager, "+12025550104") == []
     await pager.alert("db-2 is down")
     pager.expect_page("dora", "email")
     pager.expect_silence()
