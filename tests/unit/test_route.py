@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.directory import ContactMethod, Directory, Person
+from engine.directory import IMPORTED, ContactMethod, Directory, Person
 from engine.models import ORG, DeliveryKind, Method
 from engine.notify.route import NoRoute, Route, route
 from tests.unit.test_verdict import delivery
@@ -47,6 +47,34 @@ def test_a_person_is_reached_at_the_address_of_now() -> None:
 def test_who_cannot_be_reached_any_more_is_said(directory: Directory, reason: str) -> None:
     """What was taken away after the page was queued is a failure with its reason, never a wrong number."""
     assert to(directory=directory) == NoRoute(reason)
+
+
+@pytest.mark.parametrize("kind", DeliveryKind)
+def test_only_a_code_goes_to_what_nobody_verified(kind: DeliveryKind) -> None:
+    """And none to what is off or removed (S-15)."""
+    unverified = replace(SMS, verified=False)
+    went = Route("+12025550101", "ana", 7)
+    refused = NoRoute("this contact method is not verified")
+    code = kind is DeliveryKind.VERIFICATION
+    assert to(kind=kind, directory=with_person(methods=(unverified,))) == (went if code else refused)
+    off = replace(unverified, disabled_reason="replied STOP")
+    assert to(kind=kind, directory=with_person(methods=(off,))) == NoRoute("replied STOP")
+
+
+@pytest.mark.parametrize("kind", DeliveryKind)
+def test_what_was_imported_may_be_paged_and_told_nothing_else(kind: DeliveryKind) -> None:
+    """Whether a page goes there, the steps of the person have decided."""
+    imported = replace(SMS, verified=False, verified_by=IMPORTED)
+    pages = {DeliveryKind.PAGE, DeliveryKind.RESPONDER, DeliveryKind.VERIFICATION}
+    found = to(kind=kind, directory=with_person(methods=(imported,)))
+    assert isinstance(found, Route) is (kind in pages)
+
+
+def test_a_code_is_called_out_at_the_number_of_the_method_for_texts() -> None:
+    """The delivery says how, the method where: a landline hears its code."""
+    texts = with_person(methods=(replace(SMS, verified=False),))
+    called = to(kind=DeliveryKind.VERIFICATION, method=Method.VOICE, directory=texts)
+    assert called == Route("+12025550101", "ana", 7)
 
 
 def test_a_message_without_a_method_takes_the_usable_one_of_its_kind() -> None:
