@@ -64,9 +64,10 @@ class Writer(IntEnum):
 
     RESPOND = 0
     ESCALATE = 1
-    OUTCOME = 2
-    INGEST = 3
-    CARD = 4
+    ADMIT = 2
+    OUTCOME = 3
+    INGEST = 4
+    CARD = 5
 
 
 class Database:

@@ -6,6 +6,7 @@ Never looks anything up and never sends; an address is shown masked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Final
@@ -201,7 +202,9 @@ def _slack_faults(health: SlackHealth, watch: SlackWatch | None) -> Iterator[str
         yield f"⚠️ Slack scopes missing: {', '.join(health.missing_scopes)}; reinstall from manifest.yaml"
     if health.probe_off:
         yield f"⚠️ A socket that goes deaf would not be noticed: {escape.line(health.probe_off, 120)}"
-    figures = watch.figures if watch is not None else Figures(skew=health.clock_skew)
+    figures = watch.figures if watch is not None else Figures()
+    # Why this process's own too: it may have seen it just now.
+    figures = replace(figures, skew=max(figures.skew, health.clock_skew, key=abs))
     yield from (f"⚠️ {escape.line(fault, 200)}" for fault in condition_words.slack_faults(figures))
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from engine.db import Database, Tx
+from engine.db import Database, Tx, Writer
 from engine.errors import Unavailable
 from engine.models import ORG, Card, Delivery, DeliveryKind, Method, Timer
 from engine.notify import lines
@@ -80,7 +80,9 @@ class Admission:
                 await _say_spent(tx, line, now)
             return places, spare
 
-        places, spare = await self._database.write(unit) if askers or until else (until, set[int]())
+        places, spare = (
+            await self._database.write(unit, rank=Writer.ADMIT) if askers or until else (until, set[int]())
+        )
         admitted = [
             timer
             for timer in due
@@ -100,7 +102,7 @@ class Admission:
             await pace_rows.store(tx, ORG, {line: held(kept[line], until)})
 
         try:
-            await self._database.write(unit)
+            await self._database.write(unit, rank=Writer.ADMIT)
         except Unavailable:
             log.warning("pace.not_held", method=delivery.method)  # the next one is throttled too, and says so
 

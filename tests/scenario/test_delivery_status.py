@@ -68,7 +68,7 @@ async def test_the_first_final_word_stays_whatever_comes_after(phones: Pager) ->
     ("word", "status"),
     [
         ("completed", "unconfirmed"),
-        ("busy", "dead"),
+        ("busy", "queued"),
         ("no-answer", "dead"),
         ("failed", "dead"),
         ("ringing", "sent"),

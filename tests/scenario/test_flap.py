@@ -86,6 +86,7 @@ async def test_what_a_person_resolved_is_never_taken_up_again(pager: Pager) -> N
     assert answer.incident.status == "resolved"
     await pager.resolved_by_source()
     assert (await pager.alert()).incident_number == 2
+    pager.expect_page("alice", "slack")
     await pager.resolve(2)
 
 

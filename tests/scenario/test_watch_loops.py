@@ -12,9 +12,10 @@ from bot.settings import Settings
 from engine.clock import SystemClock
 from tests.product import free_port
 
-ALL = {"watch", "lookout", "slack"}
+EVERYWHERE = {"watch", "lookout", "slack_standing"}
+ALL = EVERYWHERE | {"slack"}
 LANES = {"fate", "deliver", "card", "rota", "outside"}
-WORKING = LANES | {"watch", "lookout", "horizon", "sms_replies", "audit", "watch_loops"}
+WORKING = LANES | EVERYWHERE | {"horizon", "own_tests", "sms_replies", "audit", "watch_loops"}
 WORKING |= {"abreast", "refresh_cards", "forget", "heartbeat"}
 
 
@@ -42,8 +43,8 @@ def settings(url: str, **more: Any) -> Settings:
     [
         (None, ALL | WORKING),
         (Role.WORKER, WORKING),
-        (Role.WEB, {"watch", "lookout"}),
-        (Role.SLACK, {"watch", "lookout", "slack"}),
+        (Role.WEB, EVERYWHERE),
+        (Role.SLACK, EVERYWHERE | {"slack"}),
     ],
 )
 async def test_every_loop_that_is_started_is_expected(

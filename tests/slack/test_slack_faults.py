@@ -246,7 +246,7 @@ async def test_a_dead_token_is_no_page_lost_and_an_admin_is_told_by_telephone(
     assert len(house.texts()) == 1
     await house.passes(minutes=5)
     assert house.texts(CHO) == [
-        f"Midwatch: #1: a message by slack to ana could not be delivered: Slack is down for us: {code}"
+        f"Midwatch: no message by slack goes out this way until it is put right: Slack is down for us: {code}"
     ]
     await house.ack()
 
@@ -392,4 +392,4 @@ async def test_of_four_changes_in_a_minute_the_last_is_shown_within_another(hous
     await house.app.sweeps.abreast.go()
     await house.passes(seconds=45)
     assert house.sandbox.state.groups["S0PAYMENTS"]["users"] == ["U0BEN"]
-    assert "@ben" in house.sandbox.state.channels["C0PAYMENTS"].topic
+    assert "payments-primary: ben" in house.sandbox.state.channels["C0PAYMENTS"].topic
