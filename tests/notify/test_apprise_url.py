@@ -103,7 +103,7 @@ async def test_only_what_must_be_answered_is_loud(changes: dict[str, Any], kind:
     ("url", "loud"),
     [
         ("ntfy://topic", "ntfy://topic?priority=high"),
-        ("ntfy://topic?auth=x", "ntfy://topic?auth=x&priority=high"),
+        ("ntfy://topic?tags=night", "ntfy://topic?tags=night&priority=high"),
         ("ntfy://topic?priority=max", "ntfy://topic?priority=max"),
         ("gotify://host/tokenaaaaaaaaaa", "gotify://host/tokenaaaaaaaaaa?priority=high"),
         ("json://localhost", "json://localhost"),
