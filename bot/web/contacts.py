@@ -17,6 +17,7 @@ from bot.web.shapes import Act, Id, Word
 from engine.contact import steps
 from engine.contacts.contacts import Pending
 from engine.contacts.masking import masked
+from engine.contacts.rules import checked
 from engine.contacts.warnings import RuleWarning
 from engine.directory import ContactMethod, Person
 from engine.errors import NotFound
@@ -187,10 +188,16 @@ class ContactsApi:
     ) -> Reply[ShownRules]:
         """Page a person by these contact methods after these delays."""
         actor = await self._actor(caller, body)
-        for urgency, given in ((Urgency.HIGH, body.high), (Urgency.LOW, body.low)):
-            if given is not None:
-                wanted = [(one.method_id, timedelta(seconds=one.delay_s)) for one in given]
-                await self._contacts.set_rules(path.id, urgency, wanted, actor)
+        person = await self._contacts.person(path.id)
+        wanted = {
+            urgency: [(one.method_id, timedelta(seconds=one.delay_s)) for one in given]
+            for urgency, given in ((Urgency.HIGH, body.high), (Urgency.LOW, body.low))
+            if given is not None
+        }
+        for urgency, each in wanted.items():
+            checked(person, urgency, each)  # all of it before any of it
+        for urgency, each in wanted.items():
+            await self._contacts.set_rules(path.id, urgency, each, actor)
         return await self._rules(path.id)
 
     async def reset_contact_rules(

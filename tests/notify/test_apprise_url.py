@@ -89,6 +89,11 @@ async def test_a_push_message_is_short_and_has_the_link() -> None:
         ({"kind": DeliveryKind.STATUS, "text": "acknowledged by ben"}, "info"),
         ({"incident": view(urgency=Urgency.LOW)}, "info"),
         ({"incident": None, "kind": DeliveryKind.OPS, "text": "a page is dead"}, "failure"),
+        ({"incident": None, "kind": DeliveryKind.NOTICE, "text": "the night is yours"}, "info"),
+        (
+            {"incident": None, "kind": DeliveryKind.NOTICE, "body": {"loud": True}, "text": "a test"},
+            "failure",
+        ),
         ({"kind": DeliveryKind.RESPONDER, "text": "ana asks for your help"}, "failure"),
     ],
 )

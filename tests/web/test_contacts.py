@@ -110,8 +110,9 @@ async def test_rules_are_read_set_and_reset(client: Client) -> None:
     assert given["in_force"] == {"high": [late], "low": [step]}
     assert [one["urgency"] for one in given["warnings"]] == ["high"]
     assert "10 min late" in given["warnings"][0]["text"]
-    unknown = {"high": [{"method_id": 999}]}
+    unknown = {"high": [step], "low": [{"method_id": 999}]}
     assert is_a_problem(await client.put(RULES, json=unknown, headers=AUTH), 400)
+    assert (await client.get(RULES, headers=AUTH)).json["high"] == [late], "all of it or nothing"
     assert (await client.delete(RULES, headers=AUTH)).json["by"] == ""
 
 
