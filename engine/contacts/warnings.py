@@ -11,7 +11,16 @@ from datetime import timedelta
 from typing import Final
 
 from engine.contact import Step, steps
-from engine.directory import STOPPED, ContactMethod, ContactRule, Directory, Level, Person, TargetKind
+from engine.directory import (
+    BY_CODE,
+    STOPPED,
+    ContactMethod,
+    ContactRule,
+    Directory,
+    Level,
+    Person,
+    TargetKind,
+)
 from engine.models import Method, Urgency
 
 LATE: Final = timedelta(minutes=5)  # for the first message of something urgent
@@ -77,8 +86,12 @@ def _unused(person: Person, ways: Collection[Method] | None) -> Iterator[RuleWar
     """Methods that no page goes by, and that no rule names: those are said with their rules."""
     named = {rule.method_id for rules in person.rules.values() for rule in rules}
     for one in person.methods:
-        wanted = one.disabled_reason in {None, STOPPED} and one.id not in named
-        if wanted and (why := _why_not(person, one, ways)) is not None:
+        if one.id in named or one.disabled_reason not in {None, STOPPED}:
+            continue
+        why = _why_not(person, one, ways)
+        if why is None and named and one.verified_by == BY_CODE:  # they added it to be reached by it
+            why = "none of your contact rules uses it. Add a step, or go back to the usual order"
+        if why is not None:
             name = NAMES.get(one.kind, one.kind.value)
             yield RuleWarning(f"No page goes by your {name}: {why}.", method_id=one.id)
 

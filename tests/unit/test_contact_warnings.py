@@ -9,6 +9,7 @@ from engine.contact import steps
 from engine.contacts.warnings import RuleWarning, warnings
 from engine.directory import (
     BY_CODE,
+    BY_CONFIG,
     IMPORTED,
     STOPPED,
     ContactMethod,
@@ -35,7 +36,8 @@ def method(
     return ContactMethod(place, ANA, kind, "address", verified, off, by if verified or by == IMPORTED else "")
 
 
-SLACK, SMS, VOICE, EMAIL, PUSH = (method(one) for one in (*Method,)[:5])
+SLACK = method(Method.SLACK, by="slack")
+SMS, VOICE, EMAIL, PUSH = map(method, (Method.SMS, Method.VOICE, Method.EMAIL, Method.PUSH))
 
 
 def rule(of: ContactMethod, minutes: float = 0) -> ContactRule:
@@ -137,6 +139,17 @@ def test_a_method_that_waits_for_its_code_is_told_without_any_rule() -> None:
             method_id=unverified.id,
         ),
     )
+
+
+def test_a_method_that_somebody_verified_and_no_rule_uses_is_told() -> None:
+    """They added it to be reached by it; what a file gives and does not use is meant so."""
+    rules = {Urgency.HIGH: (rule(SLACK), rule(SMS, 1))}
+    assert texts(warnings(person([SLACK, SMS, VOICE], rules), directory(5))) == [
+        "No page goes by your call: none of your contact rules uses it. Add a step, or go back to the usual "
+        "order."
+    ]
+    by_file = method(Method.VOICE, by=BY_CONFIG)
+    assert warnings(person([SLACK, SMS, by_file], rules), directory(5)) == ()
 
 
 def test_what_was_imported_is_used_while_nothing_is_verified_and_that_is_said() -> None:
