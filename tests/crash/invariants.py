@@ -265,9 +265,16 @@ def _goes_on(h: History) -> Broken:
 
 
 def terminal_order(h: History) -> Broken:
-    """I11: nothing makes a resolved incident acknowledged or triggered again."""
+    """I11: nothing makes a resolved incident acknowledged or triggered again, unless its source, which had
+    said that it was over, says otherwise within the flap window."""
+    flapped = {
+        (row.incident_id, row.after)
+        for row in h["timeline"]
+        if row.kind == "refired" and row.before == "resolved"
+    }
     for one in h.of("fate"):
-        if one.before == "resolved" and one.after != "resolved":
+        back = one.before == "resolved" and one.after != "resolved"
+        if back and (one.subject, one.after) not in flapped:
             yield f"incident {one.subject} went from resolved to {one.after}"
 
 

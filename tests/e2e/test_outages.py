@@ -24,11 +24,13 @@ async def without_slack(team: Team) -> AsyncIterator[Team]:
 
 async def slack_is_back(team: Team) -> None:
     await team.midwatch.slack("fault", target="slack", kind="none")
+    await team.until(lambda: team.midwatch.sandbox.world.wire.connected, within_s=45)
 
 
 async def test_without_slack_the_page_goes_by_sms(without_slack: Team) -> None:
     """Accepted, texted at the first failure instead of after a minute, acknowledged by SMS; then shown."""
     team = without_slack
+    await team.until(lambda: team.midwatch.app.slack_watch.down)
     number = await team.fire("Slack does not hear this")
     await team.until(lambda: team.texts_to("ana", number))
     assert f"#{number} acknowledged" in await team.texts("ana", "4")
