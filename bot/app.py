@@ -177,6 +177,7 @@ def _slack(
         core.receiver,
         core.responder,
         core.views,
+        core.contacts,
         core.nudge,
         silent,
         watch,

@@ -7,7 +7,6 @@ Never sends: the running Midwatch does, and sees what is done here within a seco
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
@@ -15,7 +14,8 @@ from cyclopts import App, Parameter
 from bot.commands import names
 from bot.commands.opened import Opened, me, opened
 from bot.commands.say import say, say_json, say_table
-from engine.config.durations import parse_duration, show_duration
+from bot.contact_words import method_named, steps_typed
+from engine.config.durations import show_duration
 from engine.contact import steps
 from engine.contacts.contacts import Pending
 from engine.contacts.masking import masked
@@ -28,7 +28,6 @@ Json = Annotated[bool, Parameter("--json", negative=())]
 ByCall = Annotated[bool, Parameter("--by-call", negative=())]
 Reset = Annotated[bool, Parameter("--reset", negative=())]
 
-LIKE: Final = '"slack, sms after 1m, voice after 3m"'
 KINDS: Final = {one.value: one for one in (Method.SMS, Method.VOICE, Method.EMAIL, Method.PUSH)}
 
 contacts = App(name="contacts", help="How people are reached: contact methods, their codes, contact rules.")
@@ -99,7 +98,7 @@ async def code(person: str, method: str, /, *, by_call: ByCall = False, as_json:
     """
     async with opened() as engine:
         whom = await _person(engine, person)
-        pending = await engine.contacts.send_code(_method(whom, method).id, me(), by_call=by_call)
+        pending = await engine.contacts.send_code(method_named(whom, method).id, me(), by_call=by_call)
         if as_json:
             return say_json(pending)
         return say("A code is on its way. It is good for 15 minutes.")
@@ -137,7 +136,7 @@ async def remove(person: str, method: str, /, *, as_json: Json = False) -> None:
     """
     async with opened() as engine:
         whom = await _person(engine, person)
-        one = _method(whom, method)
+        one = method_named(whom, method)
         said = await engine.contacts.remove(one.id, me())
         if as_json:
             return say_json({"removed": one.id, "warnings": said})
@@ -172,7 +171,7 @@ async def rules(
     async with opened() as engine:
         whom = await _person(engine, person)
         given = {Urgency.HIGH: high, Urgency.LOW: low}
-        wanted = {urgency: _steps(whom, text) for urgency, text in given.items() if text is not None}
+        wanted = {urgency: steps_typed(whom, text) for urgency, text in given.items() if text is not None}
         if reset:
             await engine.contacts.reset_rules(whom.id, me())
         for urgency, each in wanted.items():
@@ -200,30 +199,6 @@ async def ask(*, as_json: Json = False) -> None:
 async def _person(engine: Opened, typed: str) -> Person:
     found = names.person(await engine.roster.directory(), typed)
     return await engine.contacts.person(found.id)
-
-
-def _method(person: Person, typed: str) -> ContactMethod:
-    """By its number, or its kind; of several none is picked."""
-    found = [one for one in person.methods if typed in {str(one.id), one.kind.value}]
-    if len(found) == 1:
-        return found[0]
-    there = ", ".join(f"{one.id} ({one.kind} {masked(one)})" for one in person.methods)
-    what = "There is no such contact method" if not found else f"{typed!r} can be several: say which number"
-    raise BadCommand(f"{what}. {person.name} has: {there or 'none yet'}.")
-
-
-def _steps(person: Person, typed: str) -> list[tuple[int, timedelta]]:
-    return [_step(person, part) for part in typed.split(",") if part.strip()]
-
-
-def _step(person: Person, typed: str) -> tuple[int, timedelta]:
-    words = typed.split()
-    if len(words) == 1:
-        return _method(person, words[0]).id, timedelta()
-    delay = parse_duration(words[2]) if len(words) == 3 and words[1] == "after" else None
-    if delay is None:
-        raise BadCommand(f"{typed.strip()!r} is no step. Write them like {LIKE}.")
-    return _method(person, words[0]).id, delay
 
 
 # --- what is shown

@@ -1,6 +1,6 @@
-"""What Midwatch tells about itself and about the person asking: help, status, me.
+"""What Midwatch tells about itself: help and status.
 
-Never looks anything up and never sends; an address is shown masked.
+Never looks anything up and never sends.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from bot.slack.answers import paragraphs
 from bot.slack.grammar.times import FORMS
 from bot.slack.health import SlackHealth, SlackState
 from bot.slack.message import Message
-from engine.directory import ContactMethod, Directory, Person
-from engine.models import Method, Urgency
+from engine.directory import Directory
+from engine.models import Urgency
 from engine.notify.slack_watch import SlackWatch
 from engine.outage import Figures, Standing
 from engine.pager.ladder import Resolver, reaches_somebody
@@ -71,7 +71,11 @@ TOPICS: Final[Mapping[str, tuple[str, ...]]] = {
         "`/oncall maintenance` – what is on or planned · `/oncall maintenance end checkout`",
     ),
     "me": (
-        "`/oncall me` – makes you a person who can be paged; shows how you are reached",
+        "`/oncall me` – makes you a person who can be paged; shows how you are reached, and changes it",
+        "`/oncall me add sms +12025550143` · `verify 123456` · `remove sms` – or `voice`, `email`, `push`",
+        "`/oncall me rules high: slack now, sms after 1m, voice after 3m` · `rules reset` – the usual order",
+        "`/oncall me test` – pages you alone, by all that is verified, and says what arrived",
+        "`/oncall me ask-everybody` – to verify what they have not (admins)",
         "`/oncall me reminders off [24h|1h|start|end]` – messages about your shifts; `on` brings them back",
     ),
     "dead": (
@@ -107,50 +111,6 @@ def _known() -> str:
 
 def _all() -> list[str]:
     return [line for lines in TOPICS.values() for line in lines]
-
-
-def me(person: Person) -> Message:
-    zone = escape.line(person.timezone, 60)
-    lines = [
-        f"You are *{escape.line(person.name, 80)}*, time zone {zone}" + (" · admin" if person.admin else "")
-    ]
-    lines += [_method(method) for method in person.methods] or ["⚠️ Nothing reaches you yet."]
-    lines += [
-        f"{urgency.value} urgency: {_rules(person, urgency)}" for urgency in (Urgency.HIGH, Urgency.LOW)
-    ]
-    if not any(method.kind in {Method.SMS, Method.VOICE} and method.usable for method in person.methods):
-        lines.append(
-            "⚠️ No phone: when Slack is down you are not reached. An admin adds one in `midwatch.yaml`."
-        )
-    return paragraphs(lines)
-
-
-def _method(method: ContactMethod) -> str:
-    sign = "✓" if method.usable else "✗"
-    why = method.disabled_reason or ("" if method.verified else "not verified")
-    reason = f" ({escape.line(why, 80)})" if why else ""
-    return f"{sign} {words.METHOD[method.kind]} {masked(method)}{reason}"
-
-
-def masked(method: ContactMethod) -> str:
-    """Enough to recognise one's own number, too little for anybody who looks over the shoulder."""
-    if method.kind is Method.SLACK:
-        return escape.mention(method.address)
-    if method.kind is Method.EMAIL:
-        name, _, domain = method.address.partition("@")
-        return escape.line(f"{name[:1]}…@{domain}", 80)
-    return escape.line(f"…{method.address[-4:]}" if len(method.address) > 6 else "…", 20)
-
-
-def _rules(person: Person, urgency: Urgency) -> str:
-    kinds = {method.id: method.kind for method in person.methods}
-    rules = [rule for rule in person.rules.get(urgency, ()) if rule.method_id in kinds]
-    said = [f"{words.METHOD[kinds[rule.method_id]]} {_after(rule.delay)}" for rule in rules]
-    return ", ".join(said) or "everything that reaches you, at once"
-
-
-def _after(delay: timedelta) -> str:
-    return f"after {words.duration(delay)}" if delay else "at once"
 
 
 def status(

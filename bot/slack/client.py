@@ -215,6 +215,12 @@ class SlackClient:
         user: Mapping[str, Any] = answer["user"]
         return user
 
+    async def do_not_disturb(self, user_id: str) -> Mapping[str, Any]:
+        """dnd.info: when Slack is silent for them."""
+        answer = await self.call(self.web.dnd_info(user=user_id))
+        said: Mapping[str, Any] = answer.data if isinstance(answer.data, dict) else {}
+        return said
+
     async def close(self) -> None:
         if self.web.session is not None:
             await self.web.session.close()

@@ -129,8 +129,6 @@ class Commands:
                 return await self._overrides.do(command, asker)
             case StartMaintenance() | EndMaintenance() | ListMaintenance():
                 return await self._maintenance.do(command, asker)
-            case grammar.Me():
-                return about.me(await self._identity.enrol(asker))
             case grammar.Status():
                 return await self._status()
             case grammar.Help():

@@ -18,6 +18,8 @@ from bot.slack.cards import Cards
 from bot.slack.client import SlackClient
 from bot.slack.commands import Commands, Engine
 from bot.slack.connection import Connection, Rhythm
+from bot.slack.contacts import wiring as contacts_face
+from bot.slack.contacts.wiring import Reached
 from bot.slack.dead import DeadCommand
 from bot.slack.door import Door
 from bot.slack.health import SlackHealth
@@ -25,7 +27,7 @@ from bot.slack.home import Home
 from bot.slack.identity import Identity
 from bot.slack.listeners import Button, Listeners, bolt_app
 from bot.slack.modals.opening import Modals
-from bot.slack.nouns import Noun
+from bot.slack.nouns import Noun, by_word
 from bot.slack.outage import EVERY_S, OutageLoop
 from bot.slack.probe import Probe
 from bot.slack.rehearsal import RehearsalCommand
@@ -34,11 +36,14 @@ from bot.slack.rota.wiring import Needs, Rota, build
 from bot.slack.transport import SlackTransport
 from bot.slack.workspace import Workspace
 from engine.clock import Clock
+from engine.contacts.contacts import Contacts
 from engine.db import Database
 from engine.intake.receive import Receiver
 from engine.notify.slack_watch import SlackWatch
+from engine.nudge import Nudge
 from engine.pager.dead_letters import DeadLetters
 from engine.pager.maintenance import Maintenance
+from engine.pager.own_test import OwnTests
 from engine.pager.rehearsal import Rehearsals
 from engine.pager.respond import Responder
 from engine.pager.setup import Setup
@@ -59,7 +64,8 @@ class Slack:
         receiver: Receiver,
         responder: Responder,
         views: Views,
-        nudge: Callable[[], None],
+        contacts: Contacts,
+        nudge: Nudge,
         silent: Callable[[], timedelta | None],
         watch: SlackWatch,
         rhythm: Rhythm | None = None,
@@ -93,24 +99,36 @@ class Slack:
             settings.public_url,
             settings.calendar_private,
         )
-        self._hear(engine, identity, build(needs), workspace)
+        own_tests = OwnTests(database, clock, roster.directory, nudge)
+        reached = contacts_face.build(settings, clock, contacts, own_tests, roster, client, identity, modals)
+        self._hear(engine, identity, build(needs), reached, workspace)
         self._connection = self._connect(settings, workspace, rhythm)
         probe = Probe(client, self.health, database, clock, settings.ops_channel)
         every_s = min(EVERY_S, self._connection.tick_s)
         self.outage = OutageLoop(watch, self.health, probe, self._rehearsals, every_s=every_s)
         self._door = Door(self.app, clock, _secret(settings.slack_signing_secret), self._connection.heard)
 
-    def _hear(self, engine: Engine, identity: Identity, rota: Rota, workspace: Workspace) -> None:
+    def _hear(
+        self, engine: Engine, identity: Identity, rota: Rota, reached: Reached, workspace: Workspace
+    ) -> None:
         """Have everything that Slack sends answered."""
-        for form in rota.forms:
+        for form in (*rota.forms, *reached.forms):
             self.modals.add(form)
         dead = {verb: DeadCommand(engine.letters, identity, verb) for verb in ("dead", "retry")}
         rehearsal = RehearsalCommand(self._rehearsals, identity)
-        nouns: dict[str, Noun] = {**rota.nouns, **dead, "test": rehearsal.ask}
+        me = reached.me
+        nouns: dict[str, Noun] = {
+            **rota.nouns,
+            **dead,
+            "me": by_word(rota.of_me, me.run),
+            "verify": me.verify,
+            "test": by_word({"me": me.test}, rehearsal.ask),
+        }
         buttons: dict[str, Button] = {
             "modal": self.modals.reopen,
             "rehearse": rehearsal.start,
             **rota.buttons,
+            **reached.buttons,
         }
         Listeners(
             self.app,

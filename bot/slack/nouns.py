@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from bot.slack import escape
-from bot.slack.grammar.typed import folded, plainly, tidy
+from bot.slack.grammar.typed import folded, tidy
 from bot.slack.identity import Asker
 from bot.slack.message import Message
-from engine.errors import BadCommand
 
 # What is behind a verb: the words as typed, and who asks. None: a form stands open now.
 Noun = Callable[[str, Asker], Awaitable[Message | None]]
@@ -25,12 +23,3 @@ def by_word(readers: Mapping[str, Noun], other: Noun) -> Noun:
         return await readers.get(first, other)(typed, asker)
 
     return read
-
-
-def nothing_else(form: str) -> Noun:
-    """For a verb that knows no other words."""
-
-    async def refuse(typed: str, _asker: Asker) -> Message | None:
-        raise BadCommand(f"I don't understand {escape.code(plainly(tidy(typed)), 60)} here: {form}.")
-
-    return refuse

@@ -27,7 +27,10 @@ class RehearsalCommand:
     async def ask(self, typed: str, asker: Asker) -> Message:
         what, _, name = plainly(tidy(typed)).partition(" ")
         if what.casefold() != "outage":
-            raise BadCommand(f"What shall be tested? {FORM} rehearses that Slack is down.")
+            raise BadCommand(
+                f"What shall be tested? {FORM} rehearses that Slack is down, `/oncall me test` tries "
+                "how you are reached."
+            )
         schedule = await self._rehearsals.plan(name.strip() or None, await self._identity.person(asker))
         shown = escape.line(schedule.name, 60)
         text = (

@@ -26,6 +26,7 @@ from bot.slack.face import Slack
 from bot.slack.health import SlackState
 from engine.clock import monotonic
 from engine.config.parse import parse_config
+from engine.contacts.contacts import Contacts
 from engine.db import Database
 from engine.intake.receive import Receiver
 from engine.models import ORG, Actor, IncidentView, Timer, TimerKind, Via
@@ -77,6 +78,7 @@ class Desk:
     receiver: Receiver
     responder: Responder
     views: Views
+    contacts: Contacts
     quiet: list[timedelta | None]  # for how long no worker has ticked, if that is too long
     opened: int = field(default=0)
 
@@ -230,8 +232,9 @@ def build_desk(
     receiver = Receiver(database, clock, roster.directory, nudge)
     responder = Responder(database, clock, roster.directory, nudge, lambda calls: None)
     quiet: list[timedelta | None] = [None]
-    engine = (clock, database, roster, setup, receiver, responder, views, nudge)
+    contacts = Contacts(database, clock, VAULT, nudge)
+    engine = (clock, database, roster, setup, receiver, responder, views, contacts, nudge)
     watch = SlackWatch(database, clock, roster.directory, nudge, "here")
     slack = Slack(settings, *engine, lambda: quiet[0], watch, rhythm=rhythm)
     slack._answering._soon = PATIENT_S - 2
-    return Desk(clock, database, sandbox, slack, setup, roster, receiver, responder, views, quiet)
+    return Desk(clock, database, sandbox, slack, setup, roster, receiver, responder, views, contacts, quiet)

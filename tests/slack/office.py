@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -57,18 +58,18 @@ class Office:
 
 @asynccontextmanager
 async def opened(
-    clock: FakeClock, configured: Path, folder: Path, sandbox: SandboxServer
+    clock: FakeClock, configured: Path, folder: Path, sandbox: SandboxServer, **changes: Any
 ) -> AsyncIterator[Office]:
     """Connected to the sandbox, on a copy of the demo's directory."""
     path = folder / "office.sqlite3"
     shutil.copy(configured, path)
-    settings = slack_settings(sandbox, database_url=f"sqlite:///{path}")
+    settings = slack_settings(sandbox, database_url=f"sqlite:///{path}", **changes)
     # Why copied: it is shorter than a key may be in life, and the directory was written with it.
     settings = settings.model_copy(update={"secret_key": SecretStr("a key for tests")})
     app = build(settings, clock)
     assert app.slack is not None
     parts = (clock, app.database, sandbox, app.slack, app.setup, app.roster, app.receiver, app.responder)
-    desk = Desk(*parts, app.views, [None])
+    desk = Desk(*parts, app.views, app.contacts, [None])
     await desk.connect()
     office = Office(app, desk)
     await office.work()

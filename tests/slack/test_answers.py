@@ -10,11 +10,16 @@ from datetime import timedelta
 import pytest
 
 from bot.slack import about, answers, blocks, home, maintenance, notices
+from bot.slack.contacts import showing
+from bot.slack.contacts.overview import Overview
+from bot.slack.contacts.silence import Silence
 from bot.slack.errors import Kind, Trouble
 from bot.slack.health import SlackHealth
 from bot.slack.lint import lint_message, lint_view
 from bot.slack.message import Message
 from bot.slack.rota import override_answers
+from engine.contacts.contacts import Pending
+from engine.contacts.warnings import RuleWarning
 from engine.directory import (
     ContactMethod,
     ContactRule,
@@ -26,7 +31,7 @@ from engine.directory import (
     TargetKind,
 )
 from engine.errors import BadCommand, NotFound
-from engine.models import DeliveryKind, Method, Page, TimelineEntry, Urgency
+from engine.models import DeliveryKind, DeliveryStatus, Method, Page, TimelineEntry, Urgency
 from engine.pager.respond import Answer
 from engine.rota.on_call import OnCallNow
 from engine.rota.overrides import OverrideSet
@@ -51,6 +56,13 @@ def a_person(name: str = "ana", zone: str = "Europe/Berlin", person_id: int = 1)
 
 def a_row(name: str, people: tuple[Person, ...]) -> OnCallNow:
     return OnCallNow(1, name, people, name, NOW, TWO_HOURS, people, TWO_HOURS)
+
+
+def overview(person: Person, text: str) -> Overview:
+    """Everything that there can be to say of somebody, with this text in it."""
+    waits = Pending(3, NOW, TWO_HOURS, 4, False, DeliveryStatus.DEAD, text)
+    warned = [RuleWarning(text or "?", Urgency.HIGH, 2)] * 20
+    return Overview(person, {3: waits}, warned, Silence(NOW, TWO_HOURS), True, True)
 
 
 def messages(text: str) -> Iterator[Message]:
@@ -95,7 +107,8 @@ def messages(text: str) -> Iterator[Message]:
     yield about.help_on(None)
     yield about.help_on(text)
     yield about.unknown(text, "ack")
-    yield about.me(person)
+    for clear in (True, False):
+        yield showing.me(overview(person, text), clear=clear)
     yield about.status(health, directory, rows, 3, TWO_HOURS - NOW, NOW, windows=2)
     yield about.status(health, directory, rows, 3, None, NOW)
     yield notices.call_for_anybody(view, "")

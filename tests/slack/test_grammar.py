@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.slack.grammar import contact_text as me
 from bot.slack.grammar import maintenance_text as m
 from bot.slack.grammar import oncall as g
 from bot.slack.grammar import override_text as o
 from bot.slack.grammar import who_text as w
 from bot.slack.grammar.times import Span
 from engine.errors import BadCommand
+from engine.models import Method, Urgency
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -102,7 +104,7 @@ def parse(text: str) -> g.Command:
             g.Note((42,), "a <b> &amp; https://x.example/y"),
         ),
         ("note rebooted", g.Note((), "rebooted")),
-        ("me", g.Me()),
+        ("me", g.Handed("me", "")),
         ("status", g.Status()),
         ("help override", g.Help("override")),
         ("?", g.Help(None)),
@@ -220,3 +222,42 @@ def test_any_text_is_a_command_or_refused(text: str) -> None:
         except BadCommand as refused:
             said = str(refused)
         assert said
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("add sms <tel:+12025550177|+1 202 555 0177>", me.Add(Method.SMS, "tel:+12025550177")),
+        ("add Landline +1 202 555 0177", me.Add(Method.VOICE, "+1 202 555 0177")),
+        ("add sms +12025550177 by call", me.Add(Method.SMS, "+12025550177", by_call=True)),
+        ("add mail <mailto:ana@x.example|ana@x.example>", me.Add(Method.EMAIL, "ana@x.example")),
+        ("add push `ntfy://t?a=1&amp;b=2`", me.Add(Method.PUSH, "ntfy://t?a=1&b=2")),
+        ("add", me.ShowMethods(add=True)),
+        ("verify", me.ShowMethods()),
+        ("confirm 123 456", me.Verify("123 456")),
+        ("code 7 by phone", me.SendCode("7", by_call=True)),
+        ("change sms to “+12025550177”", me.Change("sms", "+12025550177")),
+        ("rules", me.ShowRules()),
+        ("rules RESET", me.ResetRules()),
+        ("rules slack, sms after 1m", me.SetRules({Urgency.HIGH: "slack, sms after 1m"})),
+        (
+            "rules High urgency: slack; low slack",
+            me.SetRules({Urgency.HIGH: "slack;", Urgency.LOW: "slack"}),
+        ),
+        ("ask everyone", me.AskEverybody()),
+        ("vcard", me.ShowNumbers()),
+        ("test", me.RunTest()),
+    ],
+)
+def test_how_one_is_reached_is_read_as_people_and_slack_write_it(typed: str, expected: me.Command) -> None:
+    """Links, quotes, capitals and small words around what is meant."""
+    assert me.parse(typed) == expected
+
+
+@pytest.mark.parametrize(
+    "typed", ["add slack", "add sms", "add fax 1", "change sms", "test it", "ask", "rules high:", "what"]
+)
+def test_what_is_behind_me_and_not_understood_is_refused(typed: str) -> None:
+    """With what would be."""
+    with pytest.raises(BadCommand, match="`/oncall me"):
+        me.parse(typed)

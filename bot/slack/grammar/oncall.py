@@ -21,10 +21,12 @@ from engine.errors import BadCommand
 
 VERBS: Final = (
     "who", "why", "page", "ack", "resolve", "snooze", "escalate", "note", "list", "show", "unack", "reopen",
-    "merge", "unmerge", "override", "shifts", "maintenance", "cover", "schedule", "me", "status",
+    "merge", "unmerge", "override", "shifts", "maintenance", "cover", "schedule", "me", "verify", "status",
     "dead", "retry", "test", "help",
 )  # fmt: skip
-HANDED_ON: Final = frozenset({"cover", "schedule", "dead", "retry", "test"})  # read by whoever does them
+HANDED_ON: Final = frozenset(  # read by whoever does them
+    {"cover", "schedule", "dead", "retry", "test", "me", "verify"}
+)
 DEEDS: Final = frozenset({"ack", "resolve", "unack", "reopen", "escalate", "unmerge"})
 SYNONYMS: Final[Mapping[str, str]] = {
     "acknowledge": "ack", "acked": "ack", "close": "resolve", "resolved": "resolve", "fix": "resolve",
@@ -94,11 +96,6 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Me:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
     pass
 
@@ -119,7 +116,7 @@ class Unknown:
 
 Command = (
     Who | Shifts | Deed | Snooze | Merge | Note | Show | Why | ListIncidents | Open | override_text.Command
-    | maintenance_text.Command | Handed | Me | Status | Help | Unknown
+    | maintenance_text.Command | Handed | Status | Help | Unknown
 )  # fmt: skip
 
 
@@ -132,7 +129,7 @@ def parse(text: str, now: datetime, zone: ZoneInfo) -> Command:
     raw_rest = raw.partition(" ")[2].strip()
     if verb is None:
         return _no_verb(words, raw, now, zone)
-    if verb in HANDED_ON or (verb == "me" and rest.startswith(("reminder", "calendar"))):
+    if verb in HANDED_ON:
         return Handed(verb, raw_rest)
     if verb in _TIMED:
         return _TIMED[verb](raw_rest, now, zone)
@@ -154,7 +151,7 @@ def _timeless(verb: str, rest: str, raw_rest: str) -> Command:
             return Show(numbers(rest, "`/oncall show 42`"))
         case "why":
             return Why(numbers(rest, "`/oncall why 42`"))
-    plain: Mapping[str, Command] = {"list": ListIncidents(), "me": Me(), "status": Status()}
+    plain: Mapping[str, Command] = {"list": ListIncidents(), "status": Status()}
     return plain.get(verb) or Help(rest or None)
 
 

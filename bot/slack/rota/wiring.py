@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from bot.slack.client import SlackClient
 from bot.slack.identity import Identity
@@ -16,7 +15,7 @@ from bot.slack.modals.opening import Form, Modals
 from bot.slack.modals.override import OverrideModal
 from bot.slack.modals.schedule import ScheduleForm
 from bot.slack.modals.schedule_delete import ScheduleDeleteForm
-from bot.slack.nouns import Noun, by_word, nothing_else
+from bot.slack.nouns import Noun, by_word
 from bot.slack.rota.calendars import CalendarCommand
 from bot.slack.rota.cover import NOUN as COVER
 from bot.slack.rota.cover import CoverCommand
@@ -38,8 +37,6 @@ from engine.rota.imports import Imports
 from engine.rota.reminders import Choices
 from engine.rota.roster import Roster
 
-OF_ME: Final = "`/oncall me`, `/oncall me calendar` or `/oncall me reminders`"
-
 
 @dataclass(frozen=True, slots=True)
 class Needs:
@@ -59,12 +56,14 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Rota:
-    """By noun: the buttons that stand on no card, and the verbs of /oncall that read their own words."""
+    """By noun: the buttons that stand on no card, and the verbs of /oncall that read their own words; by
+    first word, what stands behind `me` about one's shifts."""
 
     overrides: OverrideCommand
     forms: Sequence[Form]
     buttons: Mapping[str, Button]
     nouns: Mapping[str, Noun]
+    of_me: Mapping[str, Noun]
 
 
 def build(needs: Needs) -> Rota:
@@ -79,11 +78,8 @@ def build(needs: Needs) -> Rota:
         overrides,
         _forms(needs, overrides),
         {COVER: covers.click, HANDOFF: handoffs.click, OVERRIDE: overrides.click},
-        {
-            COVER: covers.run,
-            "schedule": _schedule(needs, calendars),
-            "me": by_word(of_me, nothing_else(OF_ME)),
-        },
+        {COVER: covers.run, "schedule": _schedule(needs, calendars)},
+        of_me,
     )
 
 
