@@ -114,6 +114,8 @@ class Slack:
         """Have everything that Slack sends answered."""
         for form in (*rota.forms, *reached.forms):
             self.modals.add(form)
+        home = Home(engine, identity, self._client, reached.overviews)
+        self.modals.show_home = home.show
         dead = {verb: DeadCommand(engine.letters, identity, verb) for verb in ("dead", "retry")}
         rehearsal = RehearsalCommand(self._rehearsals, identity)
         me = reached.me
@@ -138,7 +140,7 @@ class Slack:
             Actions(engine, identity, self.cards),
             self.modals,
             buttons,
-            Home(engine, identity, self._client),
+            home,
             workspace,
             self.health,
             self._database,

@@ -1,4 +1,4 @@
-"""The App Home tab: what is open, and who is on call.
+"""The App Home tab: what is open, who is on call, and whether whoever looks can be reached.
 
 Built when somebody opens it and after a click in it, never on a timer.
 """
@@ -12,9 +12,10 @@ from bot.slack import answers, escape, words
 from bot.slack.blocks import ACK, BLOCK_PREFIX, RESOLVE, headline
 from bot.slack.client import SlackClient
 from bot.slack.commands import OPEN, Engine
+from bot.slack.contacts import showing
+from bot.slack.contacts.overview import Overview, Overviews
 from bot.slack.identity import Asker, Identity
 from bot.slack.message import Block, Message, actions, button, context, plain_text, section
-from engine.directory import Person
 from engine.errors import Refused
 from engine.models import IncidentView
 from engine.rota.on_call import OnCallNow
@@ -23,8 +24,9 @@ SHOWN: Final = 15
 
 
 class Home:
-    def __init__(self, engine: Engine, identity: Identity, client: SlackClient) -> None:
+    def __init__(self, engine: Engine, identity: Identity, client: SlackClient, overviews: Overviews) -> None:
         self._engine = engine
+        self._overviews = overviews
         self._identity = identity
         self._client = client
 
@@ -39,17 +41,20 @@ class Home:
 
     async def _built(self, asker: Asker) -> dict[str, Any]:
         person = await self._identity.reader(asker)
+        seen = None if person is None else await self._overviews.of(person)
         rows = await self._engine.roster.who()
-        return view(person, rows, await self._engine.views.list(OPEN, SHOWN + 1))
+        return view(seen, rows, await self._engine.views.list(OPEN, SHOWN + 1))
 
 
 def view(
-    person: Person | None, rows: Sequence[OnCallNow], incidents: Sequence[IncidentView]
+    seen: Overview | None, rows: Sequence[OnCallNow], incidents: Sequence[IncidentView]
 ) -> dict[str, Any]:
     """The tab of one person; somebody unknown is told how to become one."""
     blocks: list[Block] = []
-    if person is None:
+    if seen is None:
         blocks.append(section("👋 I don't know you yet. `/oncall me` makes you a person who can be paged."))
+    elif said := [*showing.signed(seen.warnings), *showing.silence_lines(seen)]:
+        blocks.append(section(escape.cut("\n".join(said), 2900)))
     blocks.append({"type": "header", "text": plain_text("Open incidents")})
     for incident in incidents[:SHOWN]:
         blocks += _incident(incident)
@@ -59,7 +64,19 @@ def view(
         blocks.append(context("There are more: `/oncall list`"))
     blocks.append({"type": "header", "text": plain_text("On call")})
     blocks += answers.on_call(rows).blocks
+    if seen is not None:
+        blocks += _reached(seen)
     return {"type": "home", "blocks": blocks[:100]}
+
+
+def _reached(seen: Overview) -> list[Block]:
+    """By what pages come; addresses are for the form."""
+    lines = [showing.rules_line(seen.person, urgency) for urgency in showing.PAGED]
+    return [
+        {"type": "header", "text": plain_text("How you are reached")},
+        section("\n".join(lines)),
+        showing.bar(numbers=seen.numbers),
+    ]
 
 
 def _incident(incident: IncidentView) -> list[Block]:

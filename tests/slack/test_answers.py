@@ -139,7 +139,7 @@ def test_every_home_tab_can_be_shown(name: str) -> None:
     view = variations()[name]
     assert lint_view(home.view(None, [], [])) == []
     incidents = [view] + [a_view(id=100 + number) for number in range(40)]
-    assert lint_view(home.view(a_person(), [a_row("x", ())] * 300, incidents)) == []
+    assert lint_view(home.view(overview(a_person(), name), [a_row("x", ())] * 300, incidents)) == []
 
 
 def test_a_long_list_says_how_much_is_left_out() -> None:

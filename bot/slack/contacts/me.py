@@ -17,7 +17,7 @@ from bot.slack.contacts.overview import Overviews, alone
 from bot.slack.grammar import contact_text as words
 from bot.slack.identity import Asker, actor_of
 from bot.slack.message import Message, actions, button, note
-from bot.slack.modals.opening import Modals
+from bot.slack.modals.opening import HOME, Modals
 from engine.contacts.contacts import OVERRULED, Contacts
 from engine.contacts.rules import checked
 from engine.contacts.warnings import RuleWarning
@@ -61,7 +61,7 @@ class MeCommand:
 
     async def click(self, body: Mapping[str, Any], asker: Asker) -> Message | None:
         pressed = body["actions"][0]
-        about = {"home": 1} if (body.get("view") or {}).get("type") == "home" else {}
+        about = {HOME: 1} if (body.get("view") or {}).get("type") == "home" else {}
         match pressed["action_id"]:
             case showing.METHODS:
                 return await self._modals.open(asker, METHODS_FORM, about)

@@ -83,11 +83,11 @@ def named(method: ContactMethod, *, clear: bool) -> str:
     """ "SMS +12025550143": in a code span, where no phone makes a link of it."""
     if method.kind is Method.SLACK:
         return f"{NAMES[method.kind]} {escape.mention(method.address)}".strip()
-    return f"{kind(method)} {escape.code(method.address if clear else masked(method), 300)}"
+    return f"{kind_name(method.kind)} {escape.code(method.address if clear else masked(method), 300)}"
 
 
-def kind(method: ContactMethod) -> str:
-    name = NAMES.get(method.kind, method.kind.value)
+def kind_name(kind: Method) -> str:
+    name = NAMES.get(kind, kind.value)
     return f"{name[:1].upper()}{name[1:]}"
 
 

@@ -13,8 +13,10 @@ from bot.settings import Settings
 from bot.slack.client import SlackClient
 from bot.slack.contacts import showing
 from bot.slack.contacts.me import MeCommand
+from bot.slack.contacts.methods_form import MethodsForm
 from bot.slack.contacts.numbers import NumbersCard
 from bot.slack.contacts.overview import Overviews
+from bot.slack.contacts.rules_form import RulesForm
 from bot.slack.identity import Identity
 from bot.slack.listeners import Button
 from bot.slack.modals.opening import Form, Modals
@@ -45,4 +47,5 @@ def build(
     numbers = NumbersCard(client, vcard.numbers(settings))
     overviews = Overviews(contacts, roster, identity, client, clock, numbers=bool(numbers.numbers))
     me = MeCommand(contacts, own_tests, overviews, modals, numbers)
-    return Reached(me, overviews, [], {showing.NOUN: me.click})
+    forms = (MethodsForm(contacts, overviews), RulesForm(contacts, overviews))
+    return Reached(me, overviews, forms, {showing.NOUN: me.click})

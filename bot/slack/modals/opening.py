@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, Protocol
@@ -46,6 +46,7 @@ log = structlog.get_logger(__name__)
 CALLBACK: Final = "modal."
 REOPEN: Final = "modal_open"  # the button in a message; `modal` is its noun
 BANNER: Final = "modal_banner"
+HOME: Final = "home"  # in `about`: opened from the Home tab, which shows what a submission changed
 SOON: Final = timedelta(seconds=1)  # a trigger dies after three: what takes longer opens empty first
 About = Mapping[str, Any]
 Json = Mapping[str, Any]
@@ -96,6 +97,7 @@ class Modals:
         self._client = client
         self._answering = answering
         self._forms: dict[str, Form] = {}
+        self.show_home: Callable[[Asker], Awaitable[object]] | None = None
 
     def add(self, form: Form) -> None:
         """Why not at once: what a form does on submit may open another."""
@@ -163,6 +165,8 @@ class Modals:
         in_time = await self._answering.submission(ack, unit(), working, late)
         for message in done if in_time else ():
             await self._say(url, asker, message)
+        if about.get(HOME) and self.show_home is not None:
+            await self._home_again(asker, self.show_home)
 
     async def _ended(self, form: Form, view: Json, asker: Asker, about: About) -> View | Wrong | Done | str:
         try:
@@ -181,6 +185,12 @@ class Modals:
             said = done[0].text if done else "\n".join(response.get("errors", {}).values())
             shown = _notice(view, said or "✅ Done.")
         await self._show(str(view["id"]), shown)
+
+    async def _home_again(self, asker: Asker, show: Callable[[Asker], Awaitable[object]]) -> None:
+        try:
+            await show(asker)
+        except Exception as error:  # it is right again when it is opened the next time
+            log.info("slack.home_not_shown", code=trouble_of(error).code)
 
     async def _say(self, url: str, asker: Asker, message: Message) -> None:
         try:
