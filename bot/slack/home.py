@@ -53,7 +53,7 @@ def view(
     blocks: list[Block] = []
     if seen is None:
         blocks.append(section("👋 I don't know you yet. `/oncall me` makes you a person who can be paged."))
-    elif said := [*showing.signed(seen.warnings), *showing.silence_lines(seen)]:
+    elif said := [*showing.signed(seen.warnings, seen.person), *showing.silence_lines(seen)]:
         blocks.append(section(escape.cut("\n".join(said), 2900)))
     blocks.append({"type": "header", "text": plain_text("Open incidents")})
     for incident in incidents[:SHOWN]:

@@ -126,6 +126,11 @@ async def test_a_number_is_added_by_words_and_verified_by_its_code(online: Desk,
     assert f"✗ SMS `{NEW}` – not verified; a code is on its way, 5 tries left" in await online.types(
         "ana", "/oncall me"
     )
+    said = await online.types("ana", "/oncall me")
+    assert (
+        "No page goes by your SMS: it is not verified. Have a code sent with `/oncall me`. (`+12•••••177`)"
+        in said
+    )
     code = await code_of(online)
     wrong = f"{(int(code) + 1) % 1_000_000:06d}"
     assert "4 tries are left" in await online.types("ana", f"/oncall me verify {wrong}")

@@ -130,7 +130,7 @@ class MeCommand:
     async def _verify(self, command: words.Verify, person: Person, asker: Asker) -> Message:
         done = await self._contacts.verify(person.id, command.code, actor_of(person, asker))
         lines = [f"✅ {showing.named(done, clear=alone(asker))} is verified."]
-        return paragraphs([*lines, *showing.signed(await self._contacts.warnings(person.id))])
+        return paragraphs([*lines, *showing.signed(await self._contacts.warnings(person.id), person)])
 
     async def _remove(self, command: words.Remove, person: Person, asker: Asker) -> Message:
         method = method_named(person, command.which)
@@ -179,7 +179,7 @@ async def ruled(contacts: Contacts, before: Person) -> Message:
     if before.rules_by == BY_CONFIG:
         warnings.append(RuleWarning(OVERRULED))
     lines = [f"✅ {showing.rules_line(now_is, urgency)}" for urgency in showing.PAGED]
-    return paragraphs([*lines, *showing.signed(warnings)])
+    return paragraphs([*lines, *showing.signed(warnings, now_is)])
 
 
 def _wanted(method: ContactMethod, *, clear: bool, by_call: bool) -> Message:

@@ -54,15 +54,15 @@ def listed(
     banner: str = "",
 ) -> View:
     blocks = _banner(banner)
+    if said := showing.signed(warnings, person):
+        blocks.append(section(escape.cut("\n".join(said), 2900)))
     for method in person.methods:
         blocks.append(section(showing.method_line(method, pending.get(method.id), clear=True)))
         if method.kind in ADDED_BY_PEOPLE:
             blocks.append(actions(f"method:{method.id}", _buttons(method, pending.get(method.id))))
     if not person.methods:
         blocks.append(section("Nothing reaches you yet."))
-    blocks += [{"type": "divider"}, actions("add", [button("add", "Add a contact method", "add", "primary")])]
-    if said := showing.signed(warnings):
-        blocks.append(section(escape.cut("\n".join(said), 2900)))
+    blocks += [{"type": "divider"}, actions("add", [button("add", "Add a contact method", "add")])]
     blocks.append(context("A method is paged once it is verified. Others see your numbers masked."))
     return View(TITLE, blocks, {**about, "s": LIST}, submit=None, close="Close")
 
@@ -97,7 +97,7 @@ def entering(method: ContactMethod, pending: Pending | None, about: About, banne
         way = "in a call" if pending.by_call else _SENT[method.kind]
         failed = pending.status in {DeliveryStatus.DEAD, DeliveryStatus.CANCELLED}
         minutes = int(GOOD_FOR.total_seconds() // 60)
-        blocks.append(section(f"A code goes to {shown} {way}. It is good for {minutes} minutes."))
+        blocks.append(section(f"The code for {shown} comes {way}, and is good for {minutes} minutes."))
         blocks.append(context(f"{'⚠️ ' if failed else ''}{_first_upper(showing.code_state(pending))}"))
     blocks.append(_input(f"code:{again}", "The six digits", _typed("123456", most=40, focus=True)))
     more = [button("resend", "Send another code", str(method.id))]

@@ -20,7 +20,6 @@ from bot.slack.modals.opening import HOME, About, Done, Json, View, Wrong
 from bot.slack.modals.values import Values, text
 from engine.contact import steps
 from engine.contacts.contacts import OVERRULED, Contacts
-from engine.contacts.masking import masked
 from engine.contacts.rules import checked
 from engine.contacts.warnings import RuleWarning
 from engine.directory import BY_CONFIG, ContactMethod, Person
@@ -119,7 +118,7 @@ def view(
     person: Person, draft: Draft, warnings: Sequence[RuleWarning], about: About, banner: str = ""
 ) -> View:
     blocks = [section(banner)] if banner else []
-    if said := showing.signed(warnings):
+    if said := showing.signed(warnings, person):
         blocks.append(section(escape.cut("\n".join(said), 2900)))
     for urgency in showing.PAGED:
         blocks.append({"type": "header", "text": plain_text(f"{urgency.value.capitalize()} urgency")})
@@ -184,9 +183,9 @@ def _step(block_id: str, row: tuple[int, int], methods: Sequence[ContactMethod])
 
 
 def _label(method: ContactMethod) -> str:
-    """Plain text: Slack escapes it itself. Of an address the end says more than the beginning."""
+    """Plain text, which Slack takes as it is; its person alone sees it."""
     name = showing.kind_name(method.kind)
-    shown = name if method.kind.value == "slack" else f"{name} {escape.clean(masked(method))}"
+    shown = name if method.kind.value == "slack" else f"{name} {escape.clean(method.address)}"
     return f"{shown[:56]}{'' if method.usable else ' (not in use)'}"
 
 

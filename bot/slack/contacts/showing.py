@@ -48,7 +48,7 @@ def me(seen: Overview, *, clear: bool) -> Message:
         *(method_line(one, seen.pending.get(one.id), clear=clear) for one in person.methods),
     ]
     lines += [rules_line(person, urgency) for urgency in PAGED]
-    lines += signed(seen.warnings)
+    lines += signed(seen.warnings, person)
     lines += silence_lines(seen)
     if any(not one.usable and one.id in seen.pending for one in person.methods):
         lines.append("🔑 Type the code that came: `/oncall me verify 123456`")
@@ -120,11 +120,19 @@ def after(delay: timedelta) -> str:
     return f"after {duration(delay)}" if delay else "at once"
 
 
-def signed(warnings: Iterable[RuleWarning]) -> list[str]:
+def signed(warnings: Iterable[RuleWarning], person: Person) -> list[str]:
     """The gravest first; of many the first few."""
-    every = [f"⚠️ {escape.text(one.text, 500)}" for one in warnings]
+    every = [f"⚠️ {escape.text(one.text, 500)}{_which(one, person)}" for one in warnings]
     more = len(every) - WARNED_MOST
     return [*every[:WARNED_MOST], *([f"and {more} more warnings"] if more > 0 else [])]
+
+
+def _which(warning: RuleWarning, person: Person) -> str:
+    """A warning names the kind: of several of it, which one is meant."""
+    meant = next((one for one in person.methods if one.id == warning.method_id), None)
+    if meant is None or sum(one.kind is meant.kind for one in person.methods) < 2:
+        return ""
+    return f" ({escape.code(masked(meant), 100)})"
 
 
 def silence_lines(seen: Overview) -> Iterator[str]:
