@@ -302,7 +302,9 @@ async def test_slacks_silence_is_warned_about(online: Desk) -> None:
     assert "🔕" not in await online.types("ben", "/oncall me")
 
 
-@pytest.mark.parametrize("code", ["missing_scope", "internal_error", "user_not_found"])
+@pytest.mark.parametrize(
+    "code", ["missing_scope", "internal_error", "user_not_found", "hang", "reset_after", "429"]
+)
 async def test_a_slack_that_does_not_say_breaks_nothing(online: Desk, code: str) -> None:
     """Without the scope there is no warning, and everything else is there."""
     online.sandbox.state.quiet["U0ANA"] = (online.clock.now(), online.clock.now() + timedelta(hours=9))

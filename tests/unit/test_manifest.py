@@ -87,6 +87,7 @@ def test_optional_scopes_are_asked_for_too() -> None:
     """A scope that may be refused is still one of those asked for, and none that pages is optional."""
     assert optional_scopes() < scopes()
     assert not NEEDED_SCOPES & optional_scopes()
+    assert {"dnd:read", "files:write"} <= optional_scopes(), "a warning and a contact card, not a page"
 
 
 def test_it_runs_without_a_public_url_and_with_tokens_that_last(app: dict[str, Any]) -> None:
