@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from engine.db import Database, Tx, Writer
+from engine.db import Database, Tx, Writer, waiting_at_most
 from engine.errors import Unavailable
 from engine.models import ORG, Card, Delivery, DeliveryKind, Method, Timer
 from engine.notify import lines
@@ -31,6 +31,7 @@ CARD_FIRST: Final = timedelta(seconds=10)  # how long a page waits for the card 
 CARD_SOON: Final = timedelta(seconds=1)  # then it is looked whether it is there
 KEPT: Final = timedelta(days=1)
 NEEDED: Final = PAGES | {DeliveryKind.OPS}
+PATIENCE: Final = timedelta(milliseconds=500)  # a line is kept for some milliseconds, if all is well
 SPENT: Final = "so many were sent today that only pages go out by it still"
 SOMEBODY_WAITS: Final = frozenset({DeliveryKind.VERIFICATION, DeliveryKind.OPS})
 
@@ -135,11 +136,18 @@ class Admission:
     ) -> tuple[dict[int, datetime], set[int], set[str]]:
         """The place of each; those that are left out because the day's messages are spent; and the lines of
         which that is news."""
-        standing = await pace_rows.keep(tx, ORG, [*paced])
+        standing: dict[str, pace_rows.Standing] = {}
+        async with waiting_at_most(tx, PATIENCE):
+            standing = await pace_rows.keep(tx, ORG, [*paced])
+        if paced and not standing:
+            log.warning("pace.not_kept", lines=len(paced))
         places: dict[int, datetime] = {}
         spare: set[int] = set()
         spent: set[str] = set()
-        for line, asking in paced.items():
+        # Why only those that we have: a worker that stands still with one of them must not keep a page
+        # waiting, which then goes unpaced.
+        for line in standing:
+            asking = paced[line]
             pace, before = self._paces.pace_of(line), standing[line]
             over = is_spent(before, now, pace)
             left_out = {one for each in asking if over and each.spare for one in each.ids}

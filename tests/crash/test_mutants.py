@@ -268,7 +268,7 @@ async def test_a_ladder_that_stops_at_a_dead_level_is_caught(
 
     async def stay(*_: Any) -> None: ...
 
-    monkeypatch.setattr(death, "_go_on", stay)
+    monkeypatch.setattr(death, "go_on", stay)
     run = await sqlite_stage.tell(story=dead_end)
     assert "I10" in run.names
 

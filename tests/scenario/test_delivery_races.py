@@ -107,6 +107,25 @@ async def test_incidents_that_somebody_holds_are_waited_for_a_moment_only(
     await pager.close()
 
 
+async def test_a_worker_that_stands_still_with_a_line_keeps_no_page_waiting(
+    postgresql_url: str, clock: FakeClock
+) -> None:
+    """The pace of a line is worth less than a page: who cannot have it in half a second sends without."""
+    pager, holder = await Pager(postgresql_url, clock, LADDER).start(), Database(postgresql_url)
+    await pager.alert("the first makes the line")
+    pager.expect_page("ann", "sms")
+    await pager.ack(by="ann")
+    clock.move(minutes=2)
+    async with holder.writer_engine.begin() as tx:
+        await tx.execute(sa.select(schema.paces.c.line).with_for_update())
+        async with asyncio.timeout(LOCK_TIMEOUT.total_seconds()):
+            await pager.alert("the second")
+        pager.expect_page("ann", "sms")
+    await pager.ack(2, by="ann")
+    await holder.close()
+    await pager.close()
+
+
 async def test_what_was_due_before_the_start_waits_for_no_reader(
     postgresql_url: str, clock: FakeClock
 ) -> None:
