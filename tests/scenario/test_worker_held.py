@@ -24,7 +24,7 @@ from tests.scenario.harness import Pager, fire
 from tests.scenario.locks import unwatched
 
 PATIENCE: Final = 10  # seconds that a test waits at most
-SOON: Final = 1.5  # seconds from POST to page, on a machine that does other things too
+SOON: Final = 2.5  # seconds from POST to page: one person is told once a second, after a first haste
 HELD: Final = 4.0  # seconds: longer than a lock is waited for
 
 
