@@ -57,8 +57,8 @@ class Admission:
             waiting = {} if at_once else await lines.waiting(tx, found.values(), now)
             high = await line_rows.high(tx, [*found])
         until = dict.fromkeys(placing, now + CARD_SOON)
-        for one, wait in waiting.items():
-            until[one] = max(wait.until, until.get(one, now))
+        for one, at in waiting.items():
+            until[one] = max(at, until.get(one, now))
         asking = [
             (timer, found[timer.subject_id])
             for timer in due
@@ -178,17 +178,13 @@ async def _say_spent(tx: Tx, line: str, now: datetime) -> None:
 def _held_long(
     later: Mapping[Timer, datetime],
     found: Mapping[int, Delivery],
-    waiting: Mapping[int, lines.Wait],
+    waiting: Collection[int],
     now: datetime,
 ) -> list[Delivery]:
-    """Pages that have to wait for long: they go by the person's next rule too."""
-    held: list[Delivery] = []
-    for timer, at in later.items():
-        delivery, wait = found.get(timer.subject_id), waiting.get(timer.subject_id)
-        if delivery is not None and delivery.kind in PAGES and at - now > LONG_WAIT:
-            # Why not of low urgency: nobody is called early because they were texted before.
-            held += [delivery] if wait is None or wait.high else []
-    return held
+    """Pages that have to wait for long: they go by the person's next rule too. Not those that wait because
+    their number was told a moment ago: nobody is called early because they were texted before."""
+    held = [found.get(timer.subject_id) for timer, at in later.items() if at - now > LONG_WAIT]
+    return [one for one in held if one is not None and one.kind in PAGES and one.id not in waiting]
 
 
 async def _waiting_for_card(tx: Tx, found: Sequence[Delivery], now: datetime) -> set[int]:

@@ -17,8 +17,7 @@ from engine.notify.verdict import PAGES
 
 T = TypeVar("T")
 
-# Why shorter for mail and push: they cost nothing, and a page that is held for longer than 30 s goes by
-# the person's next rule too, which need not be because of these.
+# Why shorter for mail and push: they cost nothing.
 INTERVALS: Final = {
     Method.SMS: timedelta(seconds=60),
     Method.VOICE: timedelta(seconds=60),

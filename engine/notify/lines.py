@@ -6,7 +6,6 @@ The sent messages are the pace: nothing is kept beside them. Never sends, and ho
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from engine.db import Tx
@@ -15,28 +14,16 @@ from engine.notify.bundle import FLIGHT, LONGEST, LOOK_AGAIN, line_of, start_at
 from engine.store import lines
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """A delivery that may not start yet."""
-
-    until: datetime
-    high: bool
-
-
-async def waiting(tx: Tx, found: Iterable[Delivery], now: datetime) -> dict[int, Wait]:
-    """Of these, by id, those whose line was told too short a time ago."""
+async def waiting(tx: Tx, found: Iterable[Delivery], now: datetime) -> dict[int, datetime]:
+    """Of these, those whose line was told too short a time ago, and until when they wait."""
     travelling = {one.id: one for one in found if line_of(one) is not None}
     told = await _told(tx, travelling.values(), now)
     slowed = [one.id for one in travelling.values() if one.method_id in told]
     if not slowed:
         return {}
     high = await lines.high(tx, slowed)
-    waits = {}
-    for one in map(travelling.__getitem__, slowed):
-        until = _start_at(one, told, now, high=one.id in high)
-        if until > now:
-            waits[one.id] = Wait(until, one.id in high)
-    return waits
+    until = {one: _start_at(travelling[one], told, now, high=one in high) for one in slowed}
+    return {one: at for one, at in until.items() if at > now}
 
 
 async def not_ours(tx: Tx, wanted: Collection[Delivery], high: Collection[int], now: datetime) -> set[int]:
