@@ -171,7 +171,7 @@ def _meant(rows: Rows, numbers: dict[int, int]) -> Counter[tuple[int, str]]:
     told = Counter(
         (numbers[row.incident_id], row.method, row.person_id)
         for row in rows.deliveries
-        if row.incident_id and row.attempts
+        if row.incident_id and row.attempts and row.kind == "page"
     )
     meant: Counter[tuple[int, str]] = Counter()
     for (incident, method, _), times in told.items():

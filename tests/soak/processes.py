@@ -115,5 +115,7 @@ def environment(database_url: str, provider_url: str, secret: str, sid: str, tok
         "TWILIO_ACCOUNT_SID": sid,
         "TWILIO_AUTH_TOKEN": token,
         "TWILIO_FROM": "+12025550100",
+        "MIDWATCH_SMS_PER_SECOND": "1000",
+        "MIDWATCH_CALLS_PER_SECOND": "1000",
         "TWILIO_API_URL": provider_url,
     }

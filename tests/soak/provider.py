@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from enum import StrEnum
 from time import time
 from typing import Final
@@ -20,7 +21,7 @@ from aiohttp import web
 from tests.notify.phone_company import SID, form, serving
 
 HELD_S: Final = 12.0  # longer than any sender waits
-NUMBER: Final = re.compile(r"#(\d+)|Incident (\d+)")
+PAGE: Final = re.compile(r"#(\d+) FIRING|Incident (\d+)")  # what only tells how it ended is none
 
 
 class Mood(StrEnum):
@@ -60,14 +61,16 @@ class Request:
 class Provider:
     ledger: list[Request] = field(default_factory=list)
     told: asyncio.Queue[int] = field(default_factory=asyncio.Queue)  # incidents, for the people to answer
-    others: int = 0  # messages about no incident: alarms
+    others: int = 0  # messages that page nobody: alarms, news
+    texts: list[dict[str, str]] = field(default_factory=list)  # that were taken, as the company lists them
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
         app = web.Application()
         account = f"/2010-04-01/Accounts/{SID}"
         app.router.add_post(f"{account}/Messages.json", self._message)
-        app.router.add_get(f"{account}/Messages.json", self._inbox)
+        app.router.add_get(f"{account}/Messages.json", self._list)
+        app.router.add_get(f"{account}/{{what}}/{{sid}}.json", self._became)
         app.router.add_post(f"{account}/Calls.json", self._call)
         app.router.add_post(f"{account}/Calls/{{sid}}.json", self._hang_up)
         async with serving(app) as url:
@@ -83,24 +86,36 @@ class Provider:
 
     async def _take(self, request: web.Request, method: str, to: str, text: str) -> web.Response:
         mood = random.choices(list(CHANCES), list(CHANCES.values()))[0]
-        found = NUMBER.search(text)
+        found = PAGE.search(text)
+        taken = mood is Mood.TAKEN or mood in AMBIGUOUS
         if found is None:
             self.others += 1
         else:
             one = Request(int(found[1] or found[2]), to, method, time(), mood)
             self.ledger.append(one)
-            if one.taken:
+            if taken:
                 self.told.put_nowait(one.incident)
-        return await _answer(request, mood, len(self.ledger))
+        sid = f"{method}-{len(self.ledger)}-{self.others}"
+        if taken and method == "sms":
+            sent = formatdate(usegmt=True)
+            self.texts.append({"sid": sid, "to": to, "body": text, "status": "delivered", "date_sent": sent})
+        return await _answer(request, mood, sid)
 
-    async def _inbox(self, request: web.Request) -> web.Response:
-        return web.json_response({"messages": [], "next_page_uri": None})
+    async def _list(self, request: web.Request) -> web.Response:
+        """What was sent to a number; nobody writes to ours."""
+        found = [one for one in self.texts if one["to"] == request.query.get("To")]
+        return web.json_response({"messages": found, "next_page_uri": None})
+
+    async def _became(self, request: web.Request) -> web.Response:
+        """Texts arrive; nobody presses a key."""
+        status = "delivered" if request.match_info["what"] == "Messages" else "completed"
+        return web.json_response({"sid": request.match_info["sid"], "status": status})
 
     async def _hang_up(self, request: web.Request) -> web.Response:
         return web.json_response({"sid": request.match_info["sid"], "status": "completed"})
 
 
-async def _answer(request: web.Request, mood: Mood, count: int) -> web.Response:
+async def _answer(request: web.Request, mood: Mood, sid: str) -> web.Response:
     if mood is Mood.BROKEN:
         return web.json_response({"code": 20500, "message": "down", "status": 503}, status=503)
     if mood is Mood.BUSY:
@@ -110,4 +125,4 @@ async def _answer(request: web.Request, mood: Mood, count: int) -> web.Response:
         request.transport.close()
     if mood is Mood.SILENT:
         await asyncio.sleep(HELD_S)
-    return web.json_response({"sid": f"SM{count}", "status": "queued"}, status=201)
+    return web.json_response({"sid": sid, "status": "queued"}, status=201)

@@ -29,8 +29,8 @@ from tests.soak.senders import Senders
 from tests.soak.tracebacks import tracebacks
 
 SECRET: Final = "a secret for tests only"
-SERVICES: Final = 40
-ALERTS: Final = 10_000
+SERVICES: Final = 1_000  # at most; each hears of a problem every minute and a half, so none is bundled
+ALERTS: Final = 4_000
 SECONDS: Final = 600.0
 TOLD_S: Final = 120.0  # at least: the timeout of a level, and some leases
 DRAIN_S: Final = 120.0  # at least: a lease, and what is yet to be recorded
@@ -43,6 +43,10 @@ class Plan:
     seconds: float = SECONDS
     processes: int = 2
     alerts: int = ALERTS
+
+    @property
+    def services(self) -> int:
+        return min(SERVICES, self.alerts)
 
     @property
     def firing_s(self) -> float:
@@ -58,24 +62,25 @@ class Plan:
         return max(8.0, self.seconds / 30), max(16.0, self.seconds / 10)
 
 
-def phone(person: int) -> str:
-    return f"+120255501{person % SERVICES:02}"
+def phone(service: int, level: int) -> str:
+    return f"+1202{6 + level}{service:06}"
 
 
 def config(plan: Plan) -> str:
-    """Everybody has a service of their own and is the second level of the next one's. Without Slack,
-    whose one message per second and channel is all that would be measured."""
+    """Each service has two people of its own, one for each level. Without Slack, whose one message per
+    second and channel is all that would be measured."""
     people, policies, services = [], [], []
-    for n in range(SERVICES):
-        contact = f'{{sms: "{phone(n)}", voice: "{phone(n)}"}}'
-        rules = f"{{high: [sms, voice after {max(1, plan.timeout_s // 2)}s]}}"
-        people.append(f"- {{name: p{n}, timezone: UTC, contact: {contact}, rules: {rules}}}")
+    rules = f"{{high: [sms, voice after {max(1, plan.timeout_s // 2)}s]}}"
+    for n in range(plan.services):
+        for level in (0, 1):
+            contact = f'{{sms: "{phone(n, level)}", voice: "{phone(n, level)}"}}'
+            people.append(f"- {{name: p{n}-{level}, timezone: UTC, contact: {contact}, rules: {rules}}}")
         levels = ", ".join(
-            f"{{targets: [{{person: p{who % SERVICES}}}], timeout: {plan.timeout_s}s}}" for who in (n, n + 1)
+            f"{{targets: [{{person: p{n}-{level}}}], timeout: {plan.timeout_s}s}}" for level in (0, 1)
         )
         policies.append(f"- {{name: l{n}, levels: [{levels}]}}")
         services.append(f"- {{name: s{n}, policy: l{n}}}")
-    lines = ["people:", *people, "policies:", *policies, "services:", *services, "fallback: [{person: p0}]"]
+    lines = ["people:", *people, "policies:", *policies, "services:", *services, "fallback: [{person: p0-0}]"]
     return "\n".join(lines)
 
 
@@ -86,7 +91,7 @@ async def soak(url: str, directory: Path, plan: Plan, say: Callable[[str], None]
         await _set_up(url, plan)
         env = environment(url, provider_url, SECRET, SID, TOKEN)
         fleet = Fleet([Process(env, directory / f"process-{n}.log") for n in range(plan.processes)], http)
-        senders = Senders(fleet, database, SERVICES, plan.timeout_s)
+        senders = Senders(fleet, database, plan.services, plan.timeout_s)
         try:
             await fleet.start()
             await _live(plan, fleet, senders, provider, say)
@@ -106,7 +111,7 @@ async def _set_up(url: str, plan: Plan) -> None:
     door = build(Settings(database_url=url, secret_key=SecretStr(SECRET)), SystemClock(), [])
     await upgrade(door.database)
     await door.setup.apply(parse_config(config(plan)))
-    for n in range(SERVICES):
+    for n in range(plan.services):
         await door.setup.create_key(f"s{n}", f"{KEY}{n}")
     await door.setup.create_token("people", value=KEY)
     await door.database.close()
@@ -131,12 +136,12 @@ async def _live(
 async def _until_all_are_told(database: Database, provider: Provider, plan: Plan) -> dict[int, str]:
     """Of each incident that is still open both levels have heard; else who has not, by its number."""
     deadline = time() + max(TOLD_S, plan.seconds * 0.25)
-    while (untold := await _untold(database, provider)) and time() < deadline:  # noqa: ASYNC110  # other processes
+    while (untold := await _untold(database, provider, plan)) and time() < deadline:  # noqa: ASYNC110  # other processes
         await asyncio.sleep(0.5)
     return untold
 
 
-async def _untold(database: Database, provider: Provider) -> dict[int, str]:
+async def _untold(database: Database, provider: Provider, plan: Plan) -> dict[int, str]:
     reached = {(one.incident, one.to) for one in provider.ledger}
     async with database.snapshot() as tx:
         rows = await tx.execute(
@@ -144,8 +149,8 @@ async def _untold(database: Database, provider: Provider) -> dict[int, str]:
         )
     found = {}
     for number, title in rows:
-        service = int(title.rpartition("-")[2]) % SERVICES
-        missing = [level for level in (0, 1) if (number, phone(service + level)) not in reached]
+        service = int(title.rpartition("-")[2]) % plan.services
+        missing = [level for level in (0, 1) if (number, phone(service, level)) not in reached]
         if missing:
             found[number] = f"level {missing[0]} was never tried"
     return found
