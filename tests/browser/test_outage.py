@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,8 @@ async def until_it_rings(opened: Any, phone: Any) -> None:
 
     for _ in range(5):
         await opened.get_by_test_id("advance-60").click()
-        try:
-            await phone.get_by_test_id("call").wait_for(timeout=PATIENT / 10)
-            return
-        except NotInTime:
-            continue
+        with suppress(NotInTime):
+            return await phone.get_by_test_id("call").wait_for(timeout=PATIENT / 10)
     raise AssertionError("it never rang")
 
 
