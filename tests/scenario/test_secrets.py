@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -33,18 +34,19 @@ BLURTS = (
 
 
 @pytest.fixture
-def logs(capfd: pytest.CaptureFixture[str]) -> Iterator[pytest.CaptureFixture[str]]:
-    """As a process of ours writes them."""
+def log_file(tmp_path: Path) -> Iterator[Path]:
+    """As a process of ours writes it."""
     handlers, level = list(logging.getLogger().handlers), logging.getLogger().level
-    set_up_logs(json=True)
-    yield capfd
+    set_up_logs(json=True, path=tmp_path / "midwatch.log")
+    yield tmp_path / "midwatch.log"
+    logging.getLogger().handlers[0].close()
     logging.getLogger().handlers[:] = handlers
     logging.getLogger().setLevel(level)
     structlog.reset_defaults()
 
 
 async def test_what_a_provider_blurts_out_is_kept_nowhere(
-    any_database_url: str, clock: FakeClock, logs: pytest.CaptureFixture[str]
+    any_database_url: str, clock: FakeClock, log_file: Path
 ) -> None:
     """Errors that hold six kinds of secrets, again and again until the page is dead: none is found in any
     table, in the story, in what others are told of it, or in the log (S-13)."""
@@ -61,7 +63,7 @@ async def test_what_a_provider_blurts_out_is_kept_nowhere(
         for table in schema.metadata.sorted_tables:
             rows += [repr(tuple(row)) for row in await tx.execute(sa.select(table))]
     await pager.close()
-    logged = "".join(logs.readouterr())
+    logged = log_file.read_text()
     assert "unexpected RuntimeError" in "".join(rows), "the errors were met"
     assert "RuntimeError" in logged
     for secret in SECRETS:
