@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from bot.sandbox.phones import Call, Listening
+from bot.sandbox.phones import Call, Listening, Mode
 from bot.sandbox.twiml import BadTwiml, Gather, Hangup, Redirect, Say, Verb, parse
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ EVENT_OF = {"queued": "initiated", "ringing": "ringing", "in-progress": "answere
 CHARACTERS_PER_S = 14
 APPLICATION_ERROR = "An application error has occurred. Goodbye."
 OUTCOMES = ("busy", "no-answer", "failed")
+UNREACHED = {Mode.BUSY: "busy", Mode.OFF: "no-answer"}
+MACHINE_AFTER = timedelta(seconds=10)
 
 
 class Calls:
@@ -38,9 +41,17 @@ class Calls:
         if fault is not None:
             self._end(call, fault.kind)
             return
+        mode = self._world.exchange.phone(call.to).mode
+        if mode in UNREACHED:
+            self._end(call, UNREACHED[mode])
+            return
         self._becomes(call, "ringing")
-        due_at = self._world.clock.now() + timedelta(seconds=call.timeout_s)
-        call.timer = self._world.agenda.at(due_at, lambda: self._end(call, "no-answer"))
+        now, rings = self._world.clock.now(), timedelta(seconds=call.timeout_s)
+        if mode is Mode.VOICEMAIL and rings > MACHINE_AFTER:
+            take = partial(self.answer, call, by="machine_start")
+            call.timer = self._world.agenda.at(now + MACHINE_AFTER, take)
+            return
+        call.timer = self._world.agenda.at(now + rings, lambda: self._end(call, "no-answer"))
 
     def answer(self, call: Call, *, by: str = "human") -> None:
         self._stop_timer(call)

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from bot.sandbox import names
 from bot.sandbox.names import BadRequest
-from bot.sandbox.phones import Call, Phone
+from bot.sandbox.phones import Call, Mode, Phone
 from bot.sandbox.world import World, world_of
 
 KEYS = frozenset("0123456789*#")
@@ -71,6 +71,17 @@ async def voicemail(request: web.Request) -> web.Response:
     return _shown(call)
 
 
+async def mode(request: web.Request) -> web.Response:
+    """What the phone does by itself from now on."""
+    world, body = world_of(request), await names.body_of(request)
+    phone, wanted = _phone(world, request), names.text(body, "mode")
+    if wanted not in set(Mode):
+        raise BadRequest(f"`mode` must be one of {', '.join(Mode)}")
+    phone.mode = Mode(wanted)
+    world.exchange.changed()
+    return web.json_response({"ok": True, "number": phone.number, "mode": wanted})
+
+
 async def hangup(request: web.Request) -> web.Response:
     world = world_of(request)
     call = _call(_phone(world, request), "in-progress", "ringing")
@@ -98,6 +109,7 @@ def routes() -> list[web.RouteDef]:
         web.post(one + "/press", press),
         web.post(one + "/answer", answer),
         web.post(one + "/voicemail", voicemail),
+        web.post(one + "/mode", mode),
         web.post(one + "/hangup", hangup),
         web.post(one + "/decline", decline),
     ]

@@ -9,6 +9,7 @@ import asyncio
 import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from bot.sandbox.agenda import Appointment
@@ -16,6 +17,16 @@ from bot.sandbox.changes import Changes
 from bot.sandbox.twiml import Gather, Verb
 
 ENDED = frozenset({"completed", "busy", "no-answer", "canceled", "failed"})
+
+
+class Mode(StrEnum):
+    """What a phone does by itself, whoever has it."""
+
+    NORMAL = "normal"  # rings until somebody does something
+    VOICEMAIL = "voicemail"  # a machine takes each call after a while
+    BUSY = "busy"
+    OFF = "off"  # calls come to nothing, texts do not arrive
+    LANDLINE = "landline"  # takes calls and no texts
 
 
 def new_sid(prefix: str) -> str:
@@ -86,6 +97,7 @@ class Phone:
     owner: str | None = None
     name: str | None = None
     opted_out: bool = False
+    mode: Mode = Mode.NORMAL
     sms: list[Sms] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
@@ -98,6 +110,7 @@ class Phone:
             "number": self.number,
             "owner": self.owner,
             "name": self.name,
+            "mode": self.mode.value,
             "sms": [
                 {
                     "sid": sms.sid,

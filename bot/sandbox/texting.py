@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bot.sandbox.phones import Phone, Sms, new_sid
+from bot.sandbox.phones import Mode, Phone, Sms, new_sid
 from bot.sandbox.twiml import BadTwiml, Text, parse
 
 if TYPE_CHECKING:
@@ -46,9 +46,11 @@ class Texting:
             self._world.exchange.changed()
             return
         await self._becomes(sms, "sent")
-        if fault is not None:
-            sms.error_code = OUTCOMES[fault.kind]
-            await self._becomes(sms, fault.kind)
+        off = self._world.exchange.phone(sms.to).mode is Mode.OFF
+        if fault is not None or off:
+            end = fault.kind if fault is not None else "undelivered"
+            sms.error_code = OUTCOMES[end]
+            await self._becomes(sms, end)
         else:
             await self._becomes(sms, "delivered")
 

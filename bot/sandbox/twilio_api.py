@@ -19,7 +19,7 @@ from multidict import MultiDictProxy
 from bot.sandbox.clock import monotonic
 from bot.sandbox.ledger import ApiCall
 from bot.sandbox.outage import cut, obstructed
-from bot.sandbox.phones import Call, new_sid
+from bot.sandbox.phones import Call, Mode, new_sid
 from bot.sandbox.twilio_errors import TwilioError, by_code
 from bot.sandbox.twilio_shapes import as_call, as_message, page
 from bot.sandbox.world import world_of
@@ -81,6 +81,8 @@ async def create_message(world: World, request: web.Request, account: str) -> Js
         raise by_code(MAGIC[to])
     if world.exchange.phone(to).opted_out:
         raise by_code(21610)
+    if world.exchange.phone(to).mode is Mode.LANDLINE:
+        raise by_code(21614)
     return as_message(world.texting.send(to, body, account=account, callback=_callback(form)))
 
 

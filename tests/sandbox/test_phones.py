@@ -263,3 +263,40 @@ async def test_the_phone_company_breaks_in_every_way(
     with pytest.raises(TwilioRestException):
         await twilio.calls.create_async(to=ANA, from_=OURS, twiml=TWIML.format(action=""))
     await script.post("phones/ana/reply", status=503, text="ack")
+
+
+@pytest.mark.parametrize(("mode", "status"), [("busy", "busy"), ("off", "no-answer")])
+async def test_a_phone_that_cannot_be_reached(twilio: Client, script: Script, mode: str, status: str) -> None:
+    """Whoever calls hears so at once, and the page shows what the phone does."""
+    await script.post("phones/ana/mode", mode=mode)
+    call = await twilio.calls.create_async(to=ANA, from_=OURS, twiml=TWIML.format(action=""))
+    assert (await twilio.calls(str(call.sid)).fetch_async()).status == status
+    assert (await phone(script))["mode"] == mode
+    await script.post("phones/ana/mode", mode="normal")
+    await ringing(script, twilio, TWIML.format(action=""))
+
+
+async def test_a_machine_takes_the_call_by_itself(twilio: Client, script: Script) -> None:
+    """After ten seconds of ringing; it presses nothing, and the call ends when all is said."""
+    await script.post("phones/ana/mode", mode="voicemail")
+    sid = await ringing(script, twilio, TWIML.format(action="http://127.0.0.1:9/keys"))
+    await script.post("advance", seconds=11)
+    assert (await twilio.calls(sid).fetch_async()).status == "in-progress"
+    await script.post("phones/ana/press", status=409, digits="4")
+    await script.post("advance", seconds=60)
+    assert (await phone(script))["calls"][0]["status"] == "voicemail"
+
+
+async def test_texts_to_phones_that_take_none(
+    twilio: Client, midwatch: Midwatch, script: Script, sandbox: SandboxServer
+) -> None:
+    """One that is off is told of by the carrier afterwards, a landline is refused at once."""
+    await script.post("phones/ana/mode", mode="off")
+    url = f"{midwatch.url}/phone/status"
+    await twilio.messages.create_async(to=ANA, from_=OURS, body="Checkout is down", status_callback=url)
+    await sandbox.until(lambda: len(sandbox.ledger.callbacks("message_status")) == 2)
+    assert midwatch.statuses("/phone/status", "MessageStatus") == ["sent", "undelivered"]
+    await script.post("phones/ana/mode", mode="landline")
+    again = twilio.messages.create_async(to=ANA, from_=OURS, body="Checkout is down")
+    assert await code_of(again) == 21614
+    await script.post("phones/ana/mode", status=400, mode="melted")

@@ -47,6 +47,7 @@ export const api = {
   advance: (seconds) => post("/sandbox/advance", { seconds }),
   alert: (body) => post("/sandbox/alert", body),
   reply: (number, text) => post(phone(number, "reply"), { text }),
+  mode: (number, mode) => post(phone(number, "mode"), { mode }),
   press: (number, digits) => post(phone(number, "press"), { digits }),
   call: (number, verb) => post(phone(number, verb)), // answer, hangup, decline, voicemail
 };

@@ -17,6 +17,14 @@ const OUTCOMES = {
   voicemail: "Went to voicemail",
 };
 
+const MODES = {
+  normal: "Rings until you answer",
+  voicemail: "Goes to voicemail",
+  busy: "Is busy",
+  off: "Is switched off",
+  landline: "Is a landline: no texts",
+};
+
 function owner(phone) {
   return store.state.users.find(
     (user) => user.id === phone.owner || user.name === phone.owner || user.name === phone.name,
@@ -116,7 +124,18 @@ class Phone {
       this.input,
       this.send,
     );
-    this.body = h("div", { class: "phone-body" }, this.calls, this.list, this.form);
+    this.mode = h(
+      "select",
+      {
+        class: "phone-mode",
+        "aria-label": "What this phone does by itself",
+        title: "What this phone does by itself",
+        data: { testid: "phone-mode" },
+        onchange: () => api.mode(this.number, this.mode.value),
+      },
+      Object.entries(MODES).map(([value, words]) => h("option", { value }, words)),
+    );
+    this.body = h("div", { class: "phone-body" }, this.mode, this.calls, this.list, this.form);
     this.node = h("section", { class: "phone" }, this.head, this.body);
   }
 
@@ -143,6 +162,8 @@ class Phone {
       now.some((call) => call.status === "ringing"),
     );
     this.head.setAttribute("aria-expanded", String(open));
+    if (document.activeElement !== this.mode) this.mode.value = phone.mode ?? "normal";
+    this.node.classList.toggle("odd", (phone.mode ?? "normal") !== "normal");
     this.drawHead(phone, name, received - this.seen, now);
     this.body.hidden = !open;
     keyed(
