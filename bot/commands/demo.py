@@ -108,6 +108,7 @@ async def demo(
 
 def settings(ground: Ground) -> Settings:
     """What a real install sets in its environment."""
+    second = f"json{ground.page.removeprefix('http')}/second"
     return Settings.model_validate(
         {
             "demo": True,
@@ -122,6 +123,8 @@ def settings(ground: Ground) -> Settings:
             "twilio_auth_token": "demo",
             "twilio_from": "+12025550100",
             "twilio_api_url": ground.page,
+            "sms_fallback_url": f"{second}/sms/{{to}}",
+            "voice_fallback_url": f"{second}/voice/{{to}}",
         }
     )
 

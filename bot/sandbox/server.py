@@ -16,7 +16,7 @@ from typing import Self
 
 from aiohttp import web
 
-from bot.sandbox import beside, handset, hooks, script, slack_api, twilio_api
+from bot.sandbox import beside, handset, hooks, script, second_company, slack_api, twilio_api
 from bot.sandbox import files as uploads
 from bot.sandbox.ledger import Ledger
 from bot.sandbox.state import Workspace
@@ -47,6 +47,7 @@ def build_app(world: World) -> web.Application:
             *handset.routes(),
             *uploads.routes(),
             *twilio_api.routes(),
+            *second_company.routes(),
         ]
     )
     return app

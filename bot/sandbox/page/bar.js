@@ -12,10 +12,11 @@ const FAULTS = [
   ["slack", "Slack"],
   ["sms", "SMS"],
   ["voice", "Voice"],
+  ["second", "2nd company"],
 ];
 
 // A switch also clears what stands for it: "twilio" is SMS and voice at once, "slack_socket" a part of Slack.
-const REACH = { slack: ["slack", "slack_socket"], sms: ["sms", "twilio"], voice: ["voice", "twilio"] };
+const REACH = { slack: ["slack", "slack_socket"], sms: ["sms", "twilio"], voice: ["voice", "twilio"], second: ["second"] };
 
 function faultSwitch([target, name]) {
   const down = h("span", { class: "switch-down", hidden: true }, " down");
@@ -136,7 +137,7 @@ export function bar(root) {
   store.on(["state"], () =>
     document.body.classList.toggle(
       "broken",
-      Boolean(store.fault("slack", "slack_socket", "sms", "voice", "twilio")),
+      Boolean(store.fault("slack", "slack_socket", "sms", "voice", "twilio", "second")),
     ),
   );
 }

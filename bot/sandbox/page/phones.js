@@ -17,6 +17,8 @@ const OUTCOMES = {
   voicemail: "Went to voicemail",
 };
 
+const SECOND = "second company"; // as the sandbox names it
+
 const MODES = {
   normal: "Rings until you answer",
   voicemail: "Goes to voicemail",
@@ -40,7 +42,7 @@ function pretty(number) {
 
 function smsItem(sms, zone) {
   const at = clockTime(instant(sms.at), zone);
-  const state = sms.direction === "out" ? sms.status : "";
+  const state = sms.direction === "out" ? sms.status : sms.from === SECOND ? "by the second company" : "";
   return {
     key: sms.sid,
     signature: JSON.stringify([sms, zone]),
