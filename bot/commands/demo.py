@@ -58,6 +58,10 @@ class Ground:
         return f"http://{HOST}:{self.port + 1}"
 
     @property
+    def smtp_port(self) -> int:
+        return self.port + 2
+
+    @property
     def sandbox_log(self) -> Path:
         return self.data / "sandbox.log"
 
@@ -123,6 +127,7 @@ def settings(ground: Ground) -> Settings:
             "twilio_auth_token": "demo",
             "twilio_from": "+12025550100",
             "twilio_api_url": ground.page,
+            "smtp_url": f"smtp://{HOST}:{ground.smtp_port}?from=midwatch@example.com",
             "sms_fallback_url": f"{second}/sms/{{to}}",
             "voice_fallback_url": f"{second}/voice/{{to}}",
         }
@@ -133,7 +138,8 @@ async def _serve(ground: Ground) -> None:
     """Until cancelled. The sandbox is there first, so that Slack answers when Midwatch asks."""
     clock, ahead = MovableClock(), _time_moved(ground)
     clock.move_to(clock.now() + ahead)
-    arguments = ("--port", str(ground.port + 1), "--sms-url", f"{ground.midwatch}{SMS}")
+    sms = ("--sms-url", f"{ground.midwatch}{SMS}")
+    arguments = ("--port", str(ground.port + 1), *sms, "--smtp-port", str(ground.smtp_port))
     log = ground.sandbox_log
     async with sandbox_process([*arguments, "--control", ground.midwatch], log) as ended:
         await answering(f"{ground.page}/", ended, log)

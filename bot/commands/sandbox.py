@@ -24,6 +24,7 @@ async def sandbox(
     sms_url: str | None = None,
     control: str | None = None,
     midwatch: str | None = None,
+    smtp_port: int | None = None,
     parent: Annotated[Literal["stdin"] | None, Parameter(show=False)] = None,
 ) -> None:
     """Start a local Slack and phone company to try Midwatch with.
@@ -42,6 +43,8 @@ async def sandbox(
         Midwatch in demo mode, whose clock follows the one here.
     midwatch
         Where the page's button posts a test alert; like --control if not given.
+    smtp_port
+        Where mail is taken, for SMTP_URL=smtp://127.0.0.1:PORT; nowhere if not given.
     """
     serve = run_sandbox(
         host=host,
@@ -50,6 +53,7 @@ async def sandbox(
         sms_url=sms_url,
         control_url=control,
         midwatch_url=midwatch or control,
+        smtp_port=smtp_port,
         status=say,
     )
     with stop_signal() as stop:

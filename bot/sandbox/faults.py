@@ -14,7 +14,7 @@ from typing import Any
 from bot.sandbox.changes import Changes
 from bot.sandbox.clock import SandboxClock, monotonic
 
-TARGETS = ("slack", "slack_socket", "sms", "voice", "twilio", "second")
+TARGETS = ("slack", "slack_socket", "sms", "voice", "twilio", "second", "mail")
 
 
 @dataclass(eq=False, slots=True)

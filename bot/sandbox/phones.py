@@ -49,6 +49,17 @@ class Sms:
 
 
 @dataclass(frozen=True, slots=True)
+class Mail:
+    """One that arrived; it is read on the phone."""
+
+    sid: str
+    to: str
+    subject: str
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Listening:
     """A call that waits for keys, and what follows if none come."""
 
@@ -100,6 +111,7 @@ class Phone:
     mode: Mode = Mode.NORMAL
     sms: list[Sms] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    mails: list[Mail] = field(default_factory=list)
 
     def call(self, *statuses: str) -> Call | None:
         """The call in one of these states, the oldest first."""
@@ -134,6 +146,16 @@ class Phone:
                 }
                 for call in self.calls
             ],
+            "mails": [
+                {
+                    "sid": mail.sid,
+                    "to": mail.to,
+                    "subject": mail.subject,
+                    "text": mail.text,
+                    "at": mail.at.isoformat(),
+                }
+                for mail in self.mails
+            ],
         }
 
 
@@ -157,6 +179,12 @@ class Exchange:
     def add_sms(self, sms: Sms) -> None:
         self.messages[sms.sid] = sms
         self.phone(sms.from_ if sms.direction == "inbound" else sms.to).sms.append(sms)
+        self.changed()
+
+    def add_mail(self, mail: Mail) -> None:
+        """On the phone of whoever has that name; of a stranger there is none."""
+        if (phone := self.find(mail.to.partition("@")[0])) is not None:
+            phone.mails.append(mail)
         self.changed()
 
     def add_call(self, call: Call) -> None:

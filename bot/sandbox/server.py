@@ -16,7 +16,7 @@ from typing import Self
 
 from aiohttp import web
 
-from bot.sandbox import beside, handset, hooks, script, second_company, slack_api, twilio_api
+from bot.sandbox import beside, handset, hooks, mail, script, second_company, slack_api, twilio_api
 from bot.sandbox import files as uploads
 from bot.sandbox.ledger import Ledger
 from bot.sandbox.state import Workspace
@@ -88,6 +88,8 @@ class SandboxServer:
         host = "127.0.0.1" if self._host in ("0.0.0.0", "::") else self._host  # noqa: S104  # compared, not bound
         self.url = f"http://{host}:{self.port}"
         self.world.base_url = self.url
+        wanted = self._options.smtp_port
+        self._mail = None if wanted is None else await mail.listen(self.world, self._host, wanted)
         self._agenda = asyncio.create_task(self.world.agenda.run())
         return self
 
@@ -97,8 +99,15 @@ class SandboxServer:
         self._agenda.cancel()
         with suppress(asyncio.CancelledError):
             await self._agenda
+        if self._mail is not None:
+            self._mail.close()
         await self.world.close()
         await self._runner.cleanup()
+
+    @property
+    def smtp_port(self) -> int | None:
+        """Where mail is taken; None: nowhere."""
+        return None if self._mail is None else int(self._mail.sockets[0].getsockname()[1])
 
     @property
     def api_url(self) -> str:
@@ -129,11 +138,16 @@ async def run_sandbox(
     control_url: str | None = None,
     auth_token: str | None = None,
     midwatch_url: str | None = None,
+    smtp_port: int | None = None,
     status: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until cancelled."""
     options = Options(
-        events_url=events_url, sms_url=sms_url, control_url=control_url, midwatch_url=midwatch_url
+        events_url=events_url,
+        sms_url=sms_url,
+        control_url=control_url,
+        midwatch_url=midwatch_url,
+        smtp_port=smtp_port,
     )
     options = replace(
         options,
@@ -142,5 +156,6 @@ async def run_sandbox(
     )
     async with SandboxServer(host=host, port=port, options=options) as sandbox:
         if status is not None:
-            status(f"Sandbox Slack and phones on {sandbox.url}")
+            post = "" if sandbox.smtp_port is None else f", mail on port {sandbox.smtp_port}"
+            status(f"Sandbox Slack and phones on {sandbox.url}{post}")
         await asyncio.Event().wait()

@@ -44,6 +44,7 @@ class Options:
     sms_url: str | None = None  # where inbound SMS are posted
     control_url: str | None = None  # Midwatch's demo control, which follows the clock
     midwatch_url: str | None = None  # where the page's alert button posts
+    smtp_port: int | None = None  # where mail is taken; None: nowhere
     integration_key: str = "demo"
     commands: tuple[str, ...] = seed.COMMANDS
     events: frozenset[str] = seed.EVENTS

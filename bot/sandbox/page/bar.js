@@ -13,10 +13,11 @@ const FAULTS = [
   ["sms", "SMS"],
   ["voice", "Voice"],
   ["second", "2nd company"],
+  ["mail", "Mail"],
 ];
 
 // A switch also clears what stands for it: "twilio" is SMS and voice at once, "slack_socket" a part of Slack.
-const REACH = { slack: ["slack", "slack_socket"], sms: ["sms", "twilio"], voice: ["voice", "twilio"], second: ["second"] };
+const REACH = { slack: ["slack", "slack_socket"], sms: ["sms", "twilio"], voice: ["voice", "twilio"], second: ["second"], mail: ["mail"] };
 
 function faultSwitch([target, name]) {
   const down = h("span", { class: "switch-down", hidden: true }, " down");
@@ -137,7 +138,7 @@ export function bar(root) {
   store.on(["state"], () =>
     document.body.classList.toggle(
       "broken",
-      Boolean(store.fault("slack", "slack_socket", "sms", "voice", "twilio", "second")),
+      Boolean(store.fault("slack", "slack_socket", "sms", "voice", "twilio", "second", "mail")),
     ),
   );
 }

@@ -80,9 +80,38 @@ function callItem(call, zone) {
   };
 }
 
+// Links can be opened: that is how a mail is answered.
+function linked(text) {
+  return text.split(/(https?:\/\/[^\s<>"]+)/).map((part, index) =>
+    index % 2 ? h("a", { href: part, target: "_blank", rel: "noopener noreferrer" }, part) : part,
+  );
+}
+
+function mailItem(mail, zone) {
+  return {
+    key: mail.sid,
+    signature: JSON.stringify([mail, zone]),
+    at: instant(mail.at),
+    build: () =>
+      h(
+        "details",
+        { class: "past-call mail", data: { testid: "mail" } },
+        h(
+          "summary",
+          {},
+          h("span", {}, `✉ ${mail.subject}`),
+          h("time", {}, clockTime(instant(mail.at), zone)),
+        ),
+        mail.text.split("\n").map((line) => h("p", {}, linked(line))),
+      ),
+  };
+}
+
 function thread(phone, zone) {
   const calls = (phone.calls ?? []).filter((call) => !live(call)).map((call) => callItem(call, zone));
-  const items = [...(phone.sms ?? []).map((sms) => smsItem(sms, zone)), ...calls].sort((a, b) => a.at - b.at);
+  const mails = (phone.mails ?? []).map((mail) => mailItem(mail, zone));
+  const texts = (phone.sms ?? []).map((sms) => smsItem(sms, zone));
+  const items = [...texts, ...calls, ...mails].sort((a, b) => a.at - b.at);
   let day = "";
   return items.flatMap((item) => {
     const title = shortDay(item.at, zone);
@@ -104,7 +133,7 @@ class Phone {
       class: "sms-list",
       role: "log",
       "aria-live": "polite",
-      "aria-label": "SMS and calls",
+      "aria-label": "SMS, calls and mail",
       tabindex: "0",
     });
     this.input = h("input", {
