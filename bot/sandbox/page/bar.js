@@ -12,9 +12,11 @@ const FAULTS = [
   ["slack", "Slack"],
   ["sms", "SMS"],
   ["voice", "Voice"],
-  ["second", "2nd company"],
+  ["second", "Backup"],
   ["mail", "Mail"],
 ];
+
+const TITLES = { second: "the second phone company", mail: "the mail server" };
 
 // A switch also clears what stands for it: "twilio" is SMS and voice at once, "slack_socket" a part of Slack.
 const REACH = { slack: ["slack", "slack_socket"], sms: ["sms", "twilio"], voice: ["voice", "twilio"], second: ["second"], mail: ["mail"] };
@@ -42,7 +44,7 @@ function faultSwitch([target, name]) {
     button.setAttribute("aria-label", `${name} outage`);
     button.title = fault
       ? `${fault.target}: ${fault.kind}${fault.until ? `, until ${clockTime(instant(fault.until), store.zone)}` : ""}`
-      : `Break ${name}`;
+      : `Break ${TITLES[target] ?? name}`;
     down.hidden = !fault;
   });
   return button;
