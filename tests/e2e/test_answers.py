@@ -96,7 +96,6 @@ async def test_4_with_two_open_lists_them(team: Team) -> None:
     first, second = await team.alert("Queue is stuck"), await team.alert("Mail is late")
     await texted(team, first)
     await texted(team, second)  # nobody is texted twice in a minute
-    assert team.calls_to("ana") == []  # nor called early because they were texted before
     said = await team.texts("ana", "4")
     assert f"#{first} triggered: Queue is stuck" in said
     assert f"#{second} triggered: Mail is late" in said

@@ -13,7 +13,7 @@ from tests.soak.provider import Mood, Provider, Request
 def found(deliveries: int, taken: int) -> tuple[list[str], int]:
     """What is wrong, and how many were sent again, when one person had so many messages of so many."""
     incident = SimpleNamespace(id=7, number=1)
-    row = SimpleNamespace(id=0, incident_id=7, method="sms", person_id=3, attempts=1)
+    row = SimpleNamespace(id=0, incident_id=7, kind="page", method="sms", person_id=3, attempts=1)
     rows = Rows([incident], [], [row] * deliveries, [], [], [])
     provider, report = Provider(), Report()
     provider.ledger += [Request(1, "+12025550100", "sms", 0.0, Mood.TAKEN)] * taken
