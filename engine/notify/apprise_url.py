@@ -19,7 +19,7 @@ from engine.models import DeliveryKind, Method, Outcome, Page, Rejected, Retry, 
 from engine.notify import render
 from engine.notify.render import ASKS_FOR_AN_ANSWER, LOUD, LinkOf, no_link
 
-TIMEOUT: Final = timedelta(seconds=10)
+TIMEOUT: Final = timedelta(seconds=9)
 CONNECT_SECONDS: Final = 3
 READ_SECONDS: Final = 5  # its sends run in threads, which only their own timeouts can end
 

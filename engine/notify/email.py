@@ -24,7 +24,7 @@ from engine.models import DeliveryKind, Method, Outcome, Page, Rejected, Retry, 
 from engine.notify import render
 from engine.notify.render import LinkOf, no_link
 
-TIMEOUT: Final = timedelta(seconds=10)
+TIMEOUT: Final = timedelta(seconds=9)
 # What mail carries without extensions; the email package takes more, and fails in many ways on the rest.
 ADDRESS: Final = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*", re.ASCII)
 NEWS: Final = frozenset({DeliveryKind.STATUS, DeliveryKind.NOTICE})

@@ -56,7 +56,7 @@ from engine.vault import Vault
 log = structlog.get_logger(__name__)
 
 SLACK: Final = frozenset({Method.SLACK, Method.CHANNEL})
-SEND_TIMEOUT: Final = LEASE / 3  # longer, and a send would outlive its lease
+SEND_TIMEOUT: Final = LEASE * 3 / 10  # longer, and a send with its record could outlive its lease
 START_WITHIN: Final = timedelta(seconds=1)  # of the commit that began it, else it is put back
 IN_FLIGHT: Final = 100  # as many as an HTTP client has connections: none waits for one under its lease
 TOGETHER: Final = 32  # sends that begin in one transaction when many are in flight

@@ -30,7 +30,7 @@ from engine.notify.transport import Told
 
 log = structlog.get_logger(__name__)
 
-TIMEOUT: Final = timedelta(seconds=10)
+TIMEOUT: Final = timedelta(seconds=9)
 CONNECT: Final = timedelta(seconds=3)  # of those; what is left is another provider's
 RING: Final = timedelta(seconds=25)  # shorter than most voicemails take to pick up
 LOOK: Final = timedelta(seconds=3)  # for what was sent before: the rest of the time is for sending

@@ -126,25 +126,28 @@ _LINES_OF = (
     sa.select(deliveries.c.method_id)
     .where(
         _THESE,
+        deliveries.c.method_id.is_not(None),
         any_of(deliveries.c.kind, _COUNTED),
         any_of(deliveries.c.method, given_list("methods", deliveries.c.method)),
     )
-    .scalar_subquery()
+    .distinct()
 )
 _NOW = given("now", timers.c.due_at)
+# Why materialized: without statistics PostgreSQL would look through all timers for each of the lines.
+_WAITING = (
+    sa.select(deliveries.c.org_id, deliveries.c.id, deliveries.c.incident_id)
+    .where(_OF_LINES, _UNFINISHED, sa.text("deliveries.status = 'queued'"))
+    .cte("waiting")
+    .prefix_with("MATERIALIZED")
+)
 _ALONG = (
-    sa.select(*COLUMNS, deliveries.c.incident_id)
+    sa.select(*COLUMNS, _WAITING.c.incident_id)
     .select_from(
-        deliveries.join(
-            timers, sa.and_(timers.c.org_id == deliveries.c.org_id, timers.c.subject_id == deliveries.c.id)
+        _WAITING.join(
+            timers, sa.and_(timers.c.org_id == _WAITING.c.org_id, timers.c.subject_id == _WAITING.c.id)
         )
     )
     .where(
-        deliveries.c.org_id == given("org", deliveries.c.org_id),
-        deliveries.c.method_id.in_(_LINES_OF),
-        any_of(deliveries.c.kind, _COUNTED),
-        _UNFINISHED,
-        sa.text("deliveries.status = 'queued'"),
         timers.c.kind == TimerKind.DELIVER.value,
         timers.c.due_at <= _NOW,
         sa.or_(timers.c.lease_until.is_(None), timers.c.lease_until <= _NOW),
@@ -158,8 +161,10 @@ async def along(
     tx: Tx, org_id: int, delivery_ids: Sequence[int], methods: Sequence[str], now: datetime, most: int
 ) -> dict[Timer, int | None]:
     """What else is due on the lines of these deliveries, with its incident: the oldest first."""
-    asked = {"org": org_id, "ids": delivery_ids, "methods": methods, "now": now, "most": most}
-    rows = (await tx.execute(_ALONG, asked)).all()
+    lines = sorted(await tx.scalars(_LINES_OF, {"ids": delivery_ids, "methods": methods}))
+    if not lines:
+        return {}
+    rows = (await tx.execute(_ALONG, {"org": org_id, "lines": lines, "now": now, "most": most})).all()
     return {timer_of(row[:-1]): row[-1] for row in rows}
 
 
