@@ -52,7 +52,7 @@ async def lives_it(chromium: str, midwatch: Product, name: str) -> None:
         await slack.click()
         feed = opened.get_by_test_id("feed")
         await feed.get_by_text(f"ACKED by @{name}").first.wait_for(timeout=PATIENT)
-        await opened.get_by_text("Midwatch is here").first.wait_for(timeout=PATIENT)
+        await opened.locator(".pill-good").wait_for(timeout=PATIENT)
         box = opened.locator("#composer textarea")
         await box.fill("/oncall why 1")
         await box.press("Enter")
