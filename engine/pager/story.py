@@ -102,9 +102,9 @@ def _delivery(
     if one.status is DeliveryStatus.QUEUED:
         yield Line(due_at or one.due_at, f"{what}{_waits(one, due_at)}", ahead=True)
     elif one.status is DeliveryStatus.CANCELLED:
-        yield Line(
-            one.ended_at or one.due_at, f"{what}: not sent, {one.reason or 'it was not wanted any more'}"
-        )
+        went_out = any(each.outcome == "sent" for each in tries)  # a call that rang, and was hung up
+        why = one.reason or "it was not wanted any more"
+        yield Line(one.ended_at or one.due_at, f"{what}: {'' if went_out else 'not sent, '}{why}")
     elif one.status in OVER and one.ended_at is not None:
         why = f", {one.reason}" if one.reason else ""
         yield Line(one.ended_at, f"{what}: {one.status}{why}")

@@ -256,10 +256,11 @@ _SET_STATUS = (
 )
 
 
+_GO_ON: Final = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.SENDING, DeliveryStatus.SENT})
+
+
 async def set_status(tx: Tx, delivery_id: int, status: DeliveryStatus, reason: str, now: datetime) -> None:
-    ended = (
-        now if status in {DeliveryStatus.DELIVERED, DeliveryStatus.DEAD, DeliveryStatus.UNCONFIRMED} else None
-    )
+    ended = None if status in _GO_ON else now
     await tx.execute(_SET_STATUS, {"one": delivery_id, "now_is": status.value, "why": reason, "ended": ended})
 
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from engine import metrics, schema
 from engine.models import ORG, Delivery, DeliveryStatus, Method, Outcome, Page
+from engine.notify.status import ProviderStatus
 from engine.store import deliveries, incidents
 from tests.fakes import FakeTransport
 from tests.scenario.harness import Pager
@@ -59,6 +60,12 @@ class Killed(BaseException):
 
 def gate(method: Method) -> Gate:
     return Gate(frozenset({method}), method.value)
+
+
+def provider(pager: Pager) -> ProviderStatus:
+    """What providers say of their messages: (reference, word, code)."""
+    app = pager.app
+    return ProviderStatus(app.database, app.clock, app.roster.directory, app.nudge)
 
 
 async def stored(pager: Pager, method: Method | None = None, number: int = 1) -> list[Delivery]:

@@ -11,10 +11,9 @@ from random import Random
 import pytest
 
 from engine.models import DeliveryStatus, Method, Page, Rejected, Retry
-from engine.notify.status import ProviderStatus
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager, fire
-from tests.scenario.sending import LADDER, alarms, stored
+from tests.scenario.sending import LADDER, alarms, provider, stored
 
 
 @pytest.fixture
@@ -22,11 +21,6 @@ async def pager(any_database_url: str, clock: FakeClock) -> AsyncIterator[Pager]
     made = await Pager(any_database_url, clock, LADDER).start()
     yield made
     await made.close()
-
-
-def provider(pager: Pager) -> ProviderStatus:
-    app = pager.app
-    return ProviderStatus(app.database, app.clock, app.roster.directory, app.nudge)
 
 
 async def many(pager: Pager, *titles: str, service: str = "search", **more: object) -> None:

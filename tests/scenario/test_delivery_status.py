@@ -10,11 +10,10 @@ import sqlalchemy as sa
 
 from engine import schema
 from engine.models import ORG, DeliveryStatus, Method
-from engine.notify.status import ProviderStatus
 from engine.store import cards
 from tests.fakes import FakeClock
 from tests.scenario.harness import Pager
-from tests.scenario.sending import LADDER, alarms, only, statuses, tries
+from tests.scenario.sending import LADDER, alarms, only, provider, statuses, tries
 
 FINAL = {"delivered": "delivered", "undelivered": "dead", "failed": "dead"}
 
@@ -26,11 +25,6 @@ async def phones(any_database_url: str, clock: FakeClock) -> AsyncIterator[Pager
     await made.close()
     made.silence_ops()
     made.expect_silence()
-
-
-def provider(pager: Pager) -> ProviderStatus:
-    app = pager.app
-    return ProviderStatus(app.database, app.clock, app.roster.directory, app.nudge)
 
 
 async def sent(pager: Pager, method: Method = Method.SMS) -> str:

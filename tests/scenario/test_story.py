@@ -16,7 +16,7 @@ from engine.pager.story import story
 from engine.store import cards
 from tests.fakes import FakeClock, FakeTransport
 from tests.scenario.harness import Pager
-from tests.scenario.sending import LADDER
+from tests.scenario.sending import LADDER, only, provider
 
 
 @pytest.fixture
@@ -54,6 +54,24 @@ async def test_every_attempt_is_told_with_its_reason(pager: Pager) -> None:
     assert any(line.startswith("acknowledged by ann") for line in after)
     assert not any(line.startswith("next: ") for line in after)
     assert "+1" not in " ".join(after)
+    pager.pages()
+
+
+async def test_a_call_that_was_hung_up_rang_before(pager: Pager) -> None:
+    """It was sent, and its end comes after the answer that ended it, not at the moment at which it rang."""
+    await pager.alert()
+    await pager.advance(minutes=3)
+    pager.clock.move(seconds=12)
+    await pager.ack(by="ann")
+    pager.clock.move(seconds=1)
+    rang = (await only(pager, Method.VOICE)).provider_ref
+    assert await provider(pager)(rang, "canceled")
+    lines = [line for line in await told(pager) if "voice" in line or line.startswith("acknowledged")]
+    assert lines == [
+        "page by voice to ann (level 1), attempt 1: sent by voice after 0.0 s",
+        "acknowledged by ann (slack_button): acknowledged",
+        "page by voice to ann (level 1): hung up",
+    ]
     pager.pages()
 
 
