@@ -27,6 +27,7 @@ INTERVALS: Final = {
 METHODS: Final = tuple(method.value for method in INTERVALS)
 LONGEST: Final = max(INTERVALS.values())
 FLIGHT: Final = timedelta(seconds=12)  # no send lasts longer, with its record: it ended, or its process did
+CLOCK_SLACK: Final = timedelta(seconds=10)
 LOOK_AGAIN: Final = timedelta(seconds=1)  # what is on its way will have arrived, or failed
 MOST: Final = 200  # of one person in one message: each of them is read for it
 UPDATE: Final = "update"  # in the body of a status update: those of a person travel together
@@ -46,7 +47,10 @@ def line_of(delivery: Delivery) -> tuple[int, bool] | None:
 def start_at(method: Method, last: datetime | None, now: datetime, *, flying: bool) -> datetime:
     """When a line may be told again that was told `last`; `now`: at once."""
     interval = INTERVALS[method]
-    if last is not None and last + interval > now:
+    # Why: after the clock is set back an hour, pages would wait for an hour. Telling somebody twice in a
+    # minute once is the lesser harm.
+    known = last is not None and last <= now + CLOCK_SLACK
+    if last is not None and known and last + interval > now:
         return min(last, now) + interval  # the clocks of two hosts may differ
     return now + LOOK_AGAIN if flying else now
 

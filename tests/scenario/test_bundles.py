@@ -191,3 +191,13 @@ async def test_however_they_come_each_is_told_once(pager: Pager, seed: int) -> N
     assert max(counted.values()) == 1
     assert {*range(1, 13)} - counted.keys() <= answered
     assert all(later - before >= 60 for before, later in pairwise(at))
+
+
+async def test_a_clock_that_is_set_back_holds_no_text(pager: Pager) -> None:
+    """An hour back, between two incidents: the second is texted at once, not an hour later."""
+    await many(pager, "before")
+    assert texts(pager) == [[1]]
+    await pager.ack(1, by="ben")
+    pager.clock.move(hours=-1)
+    await many(pager, "after")
+    assert texts(pager) == [[2]]

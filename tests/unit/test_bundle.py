@@ -76,8 +76,14 @@ def test_a_number_is_told_again_after_its_interval_and_no_later(method: Method) 
     assert bundle.start_at(method, None, NOW, flying=False) == NOW
     assert bundle.start_at(method, NOW - 5 * SECOND, NOW, flying=True) == NOW - 5 * SECOND + interval
     assert bundle.start_at(method, NOW - interval, NOW, flying=False) == NOW
-    assert bundle.start_at(method, NOW + timedelta(hours=1), NOW, flying=False) == NOW + interval
     assert interval <= timedelta(minutes=1)
+
+
+def test_a_clock_that_was_set_back_holds_nobody() -> None:
+    """What was told "in an hour" holds nothing; a difference of seconds between two hosts does."""
+    hour, seconds = timedelta(hours=1), timedelta(seconds=5)
+    assert bundle.start_at(Method.SMS, NOW + hour, NOW, flying=False) == NOW
+    assert bundle.start_at(Method.SMS, NOW + seconds, NOW, flying=False) == NOW + timedelta(minutes=1)
 
 
 def test_what_is_on_its_way_is_waited_for_a_moment() -> None:
