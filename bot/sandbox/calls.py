@@ -203,7 +203,7 @@ class Calls:
 
     async def _post(self, call: Call, url: str, params: dict[str, str]) -> None:
         async with call.posting:
-            await self._world.callbacks.post("call_status", url, params)
+            await self._world.callbacks.tell("call_status", url, params)
 
     @staticmethod
     def _params(call: Call) -> dict[str, str]:

@@ -14,7 +14,15 @@ from typing import Any
 from bot.sandbox.changes import Changes
 from bot.sandbox.clock import SandboxClock, monotonic
 
-TARGETS = ("slack", "slack_socket", "sms", "voice", "twilio", "second", "mail")
+TARGETS = ("slack", "slack_socket", "sms", "voice", "twilio", "callbacks", "second", "mail")
+WHOLE = frozenset({"outage", "hang"})
+# The ways to fail where there are no others; Slack's and Twilio's own errors are faults by their names.
+KINDS: Mapping[str, frozenset[str]] = {
+    "slack_socket": WHOLE | {"reset_after", "drop_ack", "deaf", "duplicate"},
+    "callbacks": WHOLE | {"late", "duplicate", "disorder"},
+    "second": WHOLE | {"429", "reset_after"},
+    "mail": WHOLE | {"later", "refuse"},
+}
 
 
 @dataclass(eq=False, slots=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
+from bot.sandbox.outage import hanging
 from bot.sandbox.phones import Mail, new_sid
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Post:
     ) -> str:
         fault = self._world.faults.strike("mail", "rcpt", {}, ANSWERS.__contains__)
         if fault is not None:
+            if fault.kind == "hang":
+                await hanging(fault)
             return ANSWERS[fault.kind]
         envelope.rcpt_tos.append(address)
         return "250 OK"

@@ -24,9 +24,7 @@ RATE_LIMITED = {"ok": False, "error": "ratelimited"}
 async def obstructed(fault: Fault, too_many: Mapping[str, Any] = RATE_LIMITED) -> web.Response | None:
     """The answer of a service that does not work; None when the fault is of another kind."""
     if fault.kind == "hang":
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LONGEST_HANG_S):
-                await fault.over.wait()
+        await hanging(fault)
     if fault.kind in ("outage", "hang"):
         return web.Response(status=503, text=HTML, content_type="text/html")
     if fault.kind == "429":
@@ -35,6 +33,13 @@ async def obstructed(fault: Fault, too_many: Mapping[str, Any] = RATE_LIMITED) -
     if fault.kind == "429_empty":
         return web.Response(status=429)
     return None
+
+
+async def hanging(fault: Fault) -> None:
+    """Nothing is said until somebody mends it, or nobody can be waiting any more."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LONGEST_HANG_S):
+            await fault.over.wait()
 
 
 def cut(request: web.Request) -> web.Response:

@@ -27,6 +27,8 @@ class Mode(StrEnum):
     BUSY = "busy"
     OFF = "off"  # calls come to nothing, texts do not arrive
     LANDLINE = "landline"  # takes calls and no texts
+    QUIET = "dnd"  # Do Not Disturb: rings, and nobody hears it
+    LET_THROUGH = "dnd_contact"  # the same, and Midwatch is a contact that may ring
 
 
 def new_sid(prefix: str) -> str:

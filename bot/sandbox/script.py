@@ -14,7 +14,7 @@ from aiohttp import web
 from bot.sandbox import names
 from bot.sandbox.advance import ControlFailed
 from bot.sandbox.clock import monotonic
-from bot.sandbox.faults import TARGETS, Fault
+from bot.sandbox.faults import KINDS, TARGETS, Fault
 from bot.sandbox.fields import NoSuchChoice
 from bot.sandbox.hands import Hands, NotThere
 from bot.sandbox.names import BadRequest
@@ -187,6 +187,8 @@ async def fault(request: web.Request) -> web.Response:
     if kind == "none":
         world.faults.clear(target)
         return web.json_response({"ok": True, "faults": world.faults.as_json()})
+    if kind not in KINDS.get(target, {kind}):
+        raise BadRequest(f"{target} cannot fail like {kind!r}", known=sorted(KINDS[target]))
     world.faults.begin(_fault(target, kind, body))
     if world.faults.find("slack_socket", "socket") is not None and kind in ("outage", "reset_after"):
         await world.socket.drop()

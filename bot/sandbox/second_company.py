@@ -10,7 +10,7 @@ import json
 
 from aiohttp import web
 
-from bot.sandbox.outage import obstructed
+from bot.sandbox.outage import cut, obstructed
 from bot.sandbox.phones import Call, Sms, new_sid
 from bot.sandbox.world import world_of
 
@@ -37,6 +37,8 @@ async def take(request: web.Request) -> web.Response:
         call.said.append(words)
         phone.calls.append(call)
     world.exchange.changed()
+    if fault is not None and fault.kind == "reset_after":
+        return cut(request)
     return web.json_response({"ok": True})
 
 

@@ -72,7 +72,7 @@ class Texting:
         if sms.error_code is not None:
             params["ErrorCode"] = str(sms.error_code)
         async with sms.posting:
-            await self._world.callbacks.post("message_status", sms.callback, params)
+            await self._world.callbacks.tell("message_status", sms.callback, params)
 
     async def reply(self, phone: Phone, body: str) -> Sms:
         """A person answers our number. Waits a little for Midwatch to take it."""

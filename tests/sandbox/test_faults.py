@@ -139,3 +139,11 @@ async def test_unknown_targets_are_named(script: Script) -> None:
     """A mistyped target is answered with those there are."""
     answer = await script.post("fault", status=404, target="slak", kind="outage")
     assert "slack" in answer["known"]
+
+
+async def test_unknown_kinds_are_named_where_the_known_ones_are_all(script: Script) -> None:
+    """A mistyped way to fail breaks nothing and says so; an error of Slack's goes by any name."""
+    answer = await script.post("fault", status=400, target="callbacks", kind="lat")
+    assert "late" in answer["known"]
+    await script.post("fault", target="slack", kind="some_new_error", method="chat.update")
+    assert [f["target"] for f in (await script.get("state"))["faults"]] == ["slack"]

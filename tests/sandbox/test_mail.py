@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -47,3 +48,13 @@ async def test_it_breaks_in_every_way(
     assert isinstance(await mail.send(page(method=Method.EMAIL, address="ana@example.com")), outcome)
     await script.post("fault", target="mail", kind="none")
     assert isinstance(await mail.send(page(method=Method.EMAIL, address="ana@example.com")), Sent)
+
+
+async def test_it_says_nothing_until_it_is_mended(mail: EmailTransport, script: Script) -> None:
+    """A server that hangs holds the line."""
+    await script.post("fault", target="mail", kind="hang")
+    sending = asyncio.create_task(mail.send(page(method=Method.EMAIL, address="ana@example.com")))
+    _, waiting = await asyncio.wait({sending}, timeout=0.3)
+    assert waiting
+    await script.post("fault", target="mail", kind="none")
+    assert isinstance(await sending, Retry)

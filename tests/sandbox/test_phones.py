@@ -300,3 +300,49 @@ async def test_texts_to_phones_that_take_none(
     again = twilio.messages.create_async(to=ANA, from_=OURS, body="Checkout is down")
     assert await code_of(again) == 21614
     await script.post("phones/ana/mode", status=400, mode="melted")
+
+
+@pytest.mark.parametrize(
+    ("kind", "at_once", "later"),
+    [
+        ("outage", [], []),
+        ("late", [], ["sent", "delivered"]),
+        ("duplicate", ["sent", "sent", "delivered", "delivered"], []),
+        ("disorder", ["delivered"], ["sent"]),
+    ],
+)
+async def test_what_became_of_a_text_is_told_badly(
+    twilio: Client, midwatch: Midwatch, script: Script, kind: str, at_once: list[str], later: list[str]
+) -> None:
+    """Never, late, twice or in the wrong order; whoever asks is told the truth all the while."""
+    await script.post("fault", target="callbacks", kind=kind)
+    url = f"{midwatch.url}/phone/status"
+    sent = await twilio.messages.create_async(to=ANA, from_=OURS, body="page", status_callback=url)
+    await script.post("advance", seconds=0)
+    assert midwatch.statuses("/phone/status", "MessageStatus") == at_once
+    assert (await twilio.messages(sent.sid).fetch_async()).status == "delivered"
+    await script.post("advance", seconds=91)
+    assert midwatch.statuses("/phone/status", "MessageStatus") == at_once + later
+
+
+async def test_a_call_speaks_while_nothing_is_told_of_it(
+    twilio: Client, midwatch: Midwatch, script: Script
+) -> None:
+    """Its callbacks are lost, but keys still reach Midwatch: another part of the company carries those."""
+    await script.post("fault", target="callbacks", kind="outage")
+    midwatch.answers["/phone/keys"] = "<Response><Say>Acknowledged.</Say></Response>"
+    told = {"status_callback": f"{midwatch.url}/phone/status", "status_callback_event": ["completed"]}
+    await ringing(script, twilio, TWIML.format(action=f"{midwatch.url}/phone/keys"), **told)
+    await script.post("phones/ana/answer")
+    pressed = await script.post("phones/ana/press", digits="4")
+    assert pressed["said"][-1] == "Acknowledged."
+    await script.post("advance", seconds=60)
+    assert midwatch.statuses("/phone/status", "CallStatus") == []
+
+
+@pytest.mark.parametrize("mode", ["dnd", "dnd_contact"])
+async def test_do_not_disturb_is_unknown_to_the_caller(twilio: Client, script: Script, mode: str) -> None:
+    """The phone rings whether anybody hears it or not."""
+    await script.post("phones/ana/mode", mode=mode)
+    await ringing(script, twilio, TWIML.format(action=""))
+    assert (await phone(script))["mode"] == mode

@@ -37,3 +37,11 @@ async def test_it_breaks_too(sandbox: SandboxServer, script: Script, kind: str) 
     assert isinstance(await second(sandbox, Method.SMS).send(page(address=ANA)), Retry)
     await script.post("fault", target="second", kind="none")
     assert isinstance(await second(sandbox, Method.SMS).send(page(address=ANA)), Sent)
+
+
+async def test_it_takes_a_text_and_says_nothing(sandbox: SandboxServer, script: Script) -> None:
+    """The line is cut after the text was taken: whoever sent it cannot know."""
+    await script.post("fault", target="second", kind="reset_after")
+    assert isinstance(await second(sandbox, Method.SMS).send(page(address=ANA)), Retry)
+    ana = next(one for one in (await script.get("phones"))["phones"] if one["number"] == ANA)
+    assert len(ana["sms"]) == 1
