@@ -4,24 +4,22 @@ import { api } from "./api.js";
 import { clock, mover, progress } from "./clock.js";
 import { during } from "./dialog.js";
 import { fill, h, icon } from "./dom.js";
-import { BREAKABLE, faultsButton, said } from "./faults.js";
-import { rings } from "./phones.js";
 import { store } from "./store.js";
+import { clockTime, instant } from "./time.js";
 import { showHelp } from "./welcome.js";
 
-// What is broken most often has a switch here; everything is behind the button beside them.
 const FAULTS = [
   ["slack", "Slack"],
   ["sms", "SMS"],
   ["voice", "Voice"],
+  ["second", "Backup"],
+  ["mail", "Mail"],
 ];
 
+const TITLES = { second: "the second phone company", mail: "the mail server" };
+
 // A switch also clears what stands for it: "twilio" is SMS and voice at once, "slack_socket" a part of Slack.
-const REACH = {
-  slack: ["slack", "slack_socket"],
-  sms: ["sms", "twilio"],
-  voice: ["voice", "twilio"],
-};
+const REACH = { slack: ["slack", "slack_socket"], sms: ["sms", "twilio"], voice: ["voice", "twilio"], second: ["second"], mail: ["mail"] };
 
 function faultSwitch([target, name]) {
   const down = h("span", { class: "switch-down", hidden: true }, " down");
@@ -44,7 +42,9 @@ function faultSwitch([target, name]) {
     const fault = store.fault(...REACH[target]);
     button.setAttribute("aria-checked", String(Boolean(fault)));
     button.setAttribute("aria-label", `${name} outage`);
-    button.title = fault ? said(fault) : `Break ${name}`;
+    button.title = fault
+      ? `${fault.target}: ${fault.kind}${fault.until ? `, until ${clockTime(instant(fault.until), store.zone)}` : ""}`
+      : `Break ${TITLES[target] ?? name}`;
     down.hidden = !fault;
   });
   return button;
@@ -84,7 +84,9 @@ function phonesToggle() {
     count,
   );
   store.on(["phones"], () => {
-    const ringing = store.phones.filter(rings).length;
+    const ringing = store.phones.filter((phone) =>
+      phone.calls?.some((call) => call.status === "ringing"),
+    ).length;
     button.classList.toggle("ringing", ringing > 0);
     count.hidden = !ringing;
     count.textContent = ringing;
@@ -129,13 +131,16 @@ export function bar(root) {
     h(
       "div",
       { class: "bar-faults", role: "group", "aria-label": "Break something" },
+      h("span", { class: "bar-label" }, "Outage"),
       FAULTS.map(faultSwitch),
-      faultsButton(),
     ),
     h("div", { class: "bar-end" }, connection(), help, phonesToggle()),
     progress(),
   );
   store.on(["state"], () =>
-    document.body.classList.toggle("broken", Boolean(store.fault(...BREAKABLE))),
+    document.body.classList.toggle(
+      "broken",
+      Boolean(store.fault("slack", "slack_socket", "sms", "voice", "twilio", "second", "mail")),
+    ),
   );
 }

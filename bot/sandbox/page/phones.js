@@ -18,15 +18,12 @@ const OUTCOMES = {
 };
 
 const SECOND = "second company"; // as the sandbox names it
-const LOST = ["undelivered", "failed"];
 
 const MODES = {
   normal: "Rings until you answer",
   voicemail: "Goes to voicemail",
   busy: "Is busy",
   off: "Is switched off",
-  dnd: "Do Not Disturb: makes no sound",
-  dnd_contact: "Do Not Disturb, Midwatch may ring",
   landline: "Is a landline: no texts",
 };
 
@@ -45,9 +42,7 @@ function pretty(number) {
 
 function smsItem(sms, zone) {
   const at = clockTime(instant(sms.at), zone);
-  const lost = LOST.includes(sms.status);
-  const way = sms.from === SECOND ? "by the second company" : "";
-  const state = sms.direction === "out" ? sms.status : lost ? "did not arrive" : way;
+  const state = sms.direction === "out" ? sms.status : sms.from === SECOND ? "by the second company" : "";
   return {
     key: sms.sid,
     signature: JSON.stringify([sms, zone]),
@@ -55,7 +50,7 @@ function smsItem(sms, zone) {
     build: () =>
       h(
         "div",
-        { class: `sms sms-${sms.direction}${lost ? " lost" : ""}`, data: { testid: "sms" } },
+        { class: `sms sms-${sms.direction}`, data: { testid: "sms" } },
         h("p", { class: "sms-body" }, sms.body),
         h("span", { class: "sms-at" }, at, state && ` · ${state}`),
       ),
@@ -129,10 +124,6 @@ function thread(phone, zone) {
   });
 }
 
-// Whether anybody can hear it.
-export const rings = (phone) =>
-  phone.mode !== "dnd" && (phone.calls ?? []).some((call) => call.status === "ringing");
-
 class Phone {
   constructor(number, toggle) {
     this.number = number;
@@ -197,8 +188,10 @@ class Phone {
     this.node.dataset.testid = `phone-${name}`;
     this.node.setAttribute("aria-label", `Phone of ${name}`);
     this.node.classList.toggle("open", open);
-    this.node.classList.toggle("ringing", rings(phone));
-    this.node.classList.toggle("silent", phone.mode === "dnd");
+    this.node.classList.toggle(
+      "ringing",
+      now.some((call) => call.status === "ringing"),
+    );
     this.head.setAttribute("aria-expanded", String(open));
     if (document.activeElement !== this.mode) this.mode.value = phone.mode ?? "normal";
     this.node.classList.toggle("odd", (phone.mode ?? "normal") !== "normal");
@@ -222,8 +215,7 @@ class Phone {
   }
 
   drawHead(phone, name, unread, now) {
-    const ringing = phone.mode === "dnd" ? "ringing silently…" : "ringing…";
-    const word = now[0] ? (now[0].status === "ringing" ? ringing : "on a call") : pretty(phone.number);
+    const word = now[0] ? (now[0].status === "ringing" ? "ringing…" : "on a call") : pretty(phone.number);
     const sign = JSON.stringify([name, unread, word, phone.name]);
     if (this.sign === sign) return;
     this.sign = sign;
