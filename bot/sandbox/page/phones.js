@@ -25,6 +25,8 @@ const MODES = {
   busy: "Is busy",
   off: "Is switched off",
   landline: "Is a landline: no texts",
+  dnd: "Is on Do Not Disturb",
+  dnd_contact: "Is on Do Not Disturb, Midwatch may",
 };
 
 function owner(phone) {
