@@ -31,6 +31,7 @@ from engine.notify.death import Death, Refusal, died, go_on
 from engine.notify.next_rule import pull_next_rules
 from engine.notify.receipts import receipt_armings
 from engine.notify.verdict import PAGES, Unstarted, Verdict, Waits, judge
+from engine.pager import consent
 from engine.pager.alarm import pass_on
 from engine.pager.apply import card_armings
 from engine.store import attempts, cards, contacts, incidents, leases, timers
@@ -152,7 +153,7 @@ async def record_all(
     await pass_on(tx, ORG, [one.ended.delivery for one in recorded if one.unheard], directory, now)
     shown = {one.about for one in recorded if one.about is not None}
     await timers.arm(tx, ORG, await card_armings(tx, ORG, sorted(shown), now))
-    await _stopped(tx, recorded)
+    await _stopped(tx, recorded, directory, now)
     held = frozenset(one.key for one in ended if one.delivery.incident_id in left)
     return Done({one.ended.key: one for one in recorded}, held)
 
@@ -204,16 +205,18 @@ async def _sent(tx: Tx, recorded: Sequence[Recorded], now: datetime) -> None:
     await timers.arm(tx, ORG, receipt_armings(awaited, now))
 
 
-async def _stopped(tx: Tx, recorded: Sequence[Recorded]) -> None:
+async def _stopped(tx: Tx, recorded: Sequence[Recorded], directory: Directory, now: datetime) -> None:
     """Whoever replied STOP where we did not hear it: the provider told us now."""
     refused = [one.ended for one in recorded if isinstance(one.ended.outcome, Rejected)]
     off = {
-        one.delivery.method_id
+        one.delivery.method_id: one.delivery.id
         for one in refused
         if isinstance(one.outcome, Rejected) and one.outcome.stopped and one.delivery.method_id
     }
     if off:
-        await contacts.stop_methods(tx, ORG, sorted(off))
+        whose = await contacts.stop_methods(tx, ORG, sorted(off))
+        # Why no alarm of it: the page that died of it is one.
+        await consent.tell(tx, whose, directory, consent.OFF, f"consent:off:{min(off.values())}", now)
         await directories.bump(tx, ORG)  # counters last
 
 

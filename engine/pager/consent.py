@@ -6,6 +6,7 @@ Never touches voice, and never answers: the carrier does that itself.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 import structlog
 
@@ -52,10 +53,7 @@ class Consent:
             else:
                 await contacts.stop_methods(tx, ORG, sorted(found))
             directory = await store.read(tx, ORG, now, self._vault)
-            whom = [directory.people[one] for one in sorted(set(found.values()))]
-            text = ON if on else OFF
-            told = [addressed.to_person(one, f"{key}:{one.id}", {"text": text}, now) for one in whom]
-            await notice.tell(tx, ORG, told, now)
+            await tell(tx, found.values(), directory, ON if on else OFF, key, now)
             if not on:
                 await raise_alarm(
                     tx, ORG, f"stopped:{address_hash[:16]}", _said(directory, found.values()), now
@@ -67,6 +65,15 @@ class Consent:
         if done:
             log.info("sms.consent", on=on)
         return done
+
+
+async def tell(
+    tx: Tx, person_ids: Iterable[int], directory: Directory, text: str, key: str, now: datetime
+) -> None:
+    """By another way than the one that was turned off or on."""
+    whom = [directory.people[one] for one in sorted(set(person_ids)) if one in directory.people]
+    told = [addressed.to_person(one, f"{key}:{one.id}", {"text": text}, now) for one in whom]
+    await notice.tell(tx, ORG, told, now)
 
 
 def _said(directory: Directory, person_ids: Iterable[int]) -> str:

@@ -160,14 +160,16 @@ async def disable_method(tx: Tx, org_id: int, method_id: int, reason: str) -> No
     )
 
 
-async def stop_methods(tx: Tx, org_id: int, method_ids: Sequence[int]) -> None:
-    """Off until the person replies START; one that is off for another reason stays as it is."""
-    await tx.execute(
+async def stop_methods(tx: Tx, org_id: int, method_ids: Sequence[int]) -> set[int]:
+    """Off until the person replies START. The people of those that were on; one that is off stays as it is."""
+    stopped = await tx.scalars(
         sa.update(contact_methods)
         .where(contact_methods.c.org_id == org_id, contact_methods.c.id.in_(method_ids))
         .where(contact_methods.c.disabled_reason.is_(None))
         .values(disabled_reason=STOPPED)
+        .returning(contact_methods.c.person_id)
     )
+    return {*stopped}
 
 
 async def texts_to(tx: Tx, org_id: int, address_hash: str, *, stopped: bool) -> dict[int, int]:

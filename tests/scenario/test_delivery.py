@@ -12,6 +12,7 @@ from engine.config.parse import parse_config
 from engine.directory import STOPPED
 from engine.models import ORG, DeliveryStatus, Method, Rejected, Retry, Severity, Throttled
 from engine.pager.alarm import raise_alarm
+from engine.pager.consent import OFF
 from engine.pager.setup import Setup
 from engine.vault import Vault
 from tests.fakes import START, FakeClock, FakeTransport
@@ -113,11 +114,14 @@ async def test_a_permanent_failure_fires_the_next_rule_now(pager: Pager) -> None
 
 
 async def test_whoever_replied_stop_is_texted_no_more(pager: Pager) -> None:
-    """The provider says so (21610): the method is off at once, and the next page goes by voice (F-56)."""
+    """The provider says so (21610): the method is off at once, its owner and the ops channel are told, and
+    the next page goes by voice (F-56)."""
     pager.transports[Method.SMS].fail_next(Rejected("the person has replied STOP", stopped=True))
     await pager.alert()
     pager.expect_page("ann", "voice")
-    pager.silence_ops()
+    assert pager.expect_message("slack", "U0ANN").text == OFF
+    ops = [page.text for page in pager.silence_ops()]
+    assert ops == ["#1: a message by sms to ann could not be delivered: the person has replied STOP"] * 2
     await pager.ack(by="ann")
     ann = next(one for one in (await pager.app.roster.directory()).people.values() if one.name == "ann")
     assert {one.kind: one.disabled_reason for one in ann.methods}[Method.SMS] == STOPPED
