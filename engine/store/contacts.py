@@ -161,7 +161,7 @@ async def disable_method(tx: Tx, org_id: int, method_id: int, reason: str) -> No
 
 
 async def stop_methods(tx: Tx, org_id: int, method_ids: Sequence[int]) -> set[int]:
-    """Off until the person replies START. The people of those that were on; one that is off stays as it is."""
+    """Off until the person replies START; the people of those that were on. One that is off stays so."""
     stopped = await tx.scalars(
         sa.update(contact_methods)
         .where(contact_methods.c.org_id == org_id, contact_methods.c.id.in_(method_ids))
