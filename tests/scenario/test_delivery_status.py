@@ -79,24 +79,27 @@ async def test_a_call_that_nobody_answered_did_not_reach_anybody(
     await phones.ack(by="ann")
 
 
-async def test_a_message_that_was_not_delivered_fires_the_next_rule(phones: Pager) -> None:
+@pytest.mark.parametrize("code", ["30004", "30005", "30006", "30007"])
+async def test_a_message_that_was_not_delivered_fires_the_next_rule(phones: Pager, code: str) -> None:
     """Accepted is not delivered: the failure that comes later is as loud as one at once (F-60)."""
     ref = await sent(phones)
-    assert await provider(phones)(ref, "undelivered", "30005")
+    assert await provider(phones)(ref, "undelivered", code)
     await phones.app.worker.run_due()
     phones.expect_page("ann", "voice")
     sms = await only(phones, Method.SMS)
-    assert (sms.status, sms.reason) == (DeliveryStatus.DEAD, "the carrier did not deliver it (30005)")
+    assert (sms.status, sms.reason) == (DeliveryStatus.DEAD, f"the carrier did not deliver it ({code})")
     assert len(await alarms(phones)) == 2
     await phones.ack(by="ann")
 
 
-async def test_what_the_carrier_lost_is_sent_once_more(phones: Pager) -> None:
-    """A telephone out of reach: the next rule now, and one more try of this one (F-60)."""
+@pytest.mark.parametrize("code", ["30001", "30003", "30008"])
+async def test_what_the_carrier_lost_is_sent_once_more(phones: Pager, code: str) -> None:
+    """A queue that is full, a telephone out of reach, no reason at all: the next rule now, and one more try
+    of this one (F-60)."""
     ref = await sent(phones)
     said = provider(phones)
-    assert await said(ref, "undelivered", "30003")
-    assert not await said(ref, "undelivered", "30003"), "the same word again is about the old attempt"
+    assert await said(ref, "undelivered", code)
+    assert not await said(ref, "undelivered", code), "the same word again is about the old attempt"
     await phones.app.worker.run_due()
     phones.expect_page("ann", "voice")
     await phones.advance(seconds=30)
@@ -104,7 +107,7 @@ async def test_what_the_carrier_lost_is_sent_once_more(phones: Pager) -> None:
     again = await only(phones, Method.SMS)
     assert [outcome for _, outcome, _ in await tries(phones, again.id)] == ["sent", "sent"]
     assert not await said(ref, "delivered")
-    assert await said(again.provider_ref, "undelivered", "30003")
+    assert await said(again.provider_ref, "undelivered", code)
     assert (await only(phones, Method.SMS)).status is DeliveryStatus.DEAD
     await phones.ack(by="ann")
 

@@ -52,6 +52,8 @@ async def test_a_provider_that_does_not_call_back_is_asked_after_a_minute(pager:
     sms(pager).says = Told("delivered")
     await pager.advance(seconds=59)
     assert sms(pager).asked == []
+    await pager.advance(seconds=2)
+    assert len(sms(pager).asked) == 1
     await pager.advance(minutes=10)
     assert len(sms(pager).asked) == 1
     assert (await only(pager, Method.SMS)).status is DeliveryStatus.DELIVERED

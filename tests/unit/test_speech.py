@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.notify import speech
@@ -53,11 +53,14 @@ def test_a_call_is_valid_xml(title: str) -> None:
 
 
 @given(st.text(max_size=500), st.text(max_size=100), st.booleans())
+@example("disk full " * 50, "checkout " * 20, True)
+@example("<" * 500, "", False)
 def test_nobody_listens_for_a_minute(title: str, service: str, keys: bool) -> None:
     """Any alert: at most 300 characters, the request at the end is never cut."""
     texts = spoken(speech.call_twiml([view(title=title, service=service)], ACTION if keys else None))
     assert all(len(text) <= speech.SPOKEN for text in texts)
     assert all(text.endswith(speech.KEYS if keys else speech.BY_SMS) for text in texts)
+    assert [len(text) <= speech.SPOKEN for text in spoken(speech.answer_twiml(title * 2))] == [True]
 
 
 def test_an_address_is_not_spelled_out() -> None:
