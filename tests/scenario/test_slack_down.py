@@ -5,12 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
+from bot.condition_words import slack_faults
 from engine.models import DeliveryStatus, Method, Page, Retry, Via
 from engine.notify.slack_watch import SlackWatch
 from engine.outage import TOLD_AFTER, Report, Standing, State
 from engine.pager.story import story
 from tests.scenario.harness import CONFIG, Pager
+from tests.scenario.sending import counted
 
 REFUSED = Retry("Slack: http_503")
 WITH_ADMIN = CONFIG.replace("- {name: carol,", "- {name: carol, admin: true,")
@@ -240,6 +243,21 @@ async def test_a_wrong_clock_is_an_alarm(pager: Pager) -> None:
         "The clock here is 10 min off Slack's: signatures fail. Set it by NTP."
     }
     assert len(told) == 2, "the ops channel and the fallback URL"
+
+
+async def test_a_socket_that_is_none_of_ours_is_said(pager: Pager) -> None:
+    """Somebody else listens with our token: a metric and a line of the status while it is so, and one line
+    in the log (S-03)."""
+    with capture_logs() as logs:
+        for _ in range(3):
+            await looks(pager, connections=2)
+    (said,) = slack_faults(pager.app.slack_watch.figures)
+    assert said.startswith("1 more connected to our Slack app than there are processes of ours")
+    assert counted("slack_unexpected_connections") == 1
+    assert [one["more"] for one in logs if one["event"] == "slack.strange_connections"] == [1]
+    await looks(pager, connections=1)
+    assert counted("slack_unexpected_connections") == 0
+    assert list(slack_faults(pager.app.slack_watch.figures)) == []
 
 
 @pytest.mark.parametrize("missed", [1, 2, 3])

@@ -251,6 +251,27 @@ async def test_a_dead_token_is_no_page_lost_and_an_admin_is_told_by_telephone(
     await house.ack()
 
 
+async def test_a_token_that_is_known_to_be_dead_is_not_tried_again(house: House) -> None:
+    """Neither for the page that met it nor for the next one, which goes by text at once; only the card asks
+    now and then. All of it is posted once the app is installed again (F-46)."""
+    house.breaks("token_revoked")
+    await house.alert()
+    assert house.app.slack is not None
+    await house.app.slack.outage.once()
+    await house.passes(minutes=1)
+    await house.alert("db-2 is down")
+    await house.passes(seconds=2)
+    assert len(house.texts()) == 2
+    await house.passes(minutes=5)
+    assert len(house.sandbox.ledger.calls("conversations.open")) == 1
+    house.mends()
+    await house.passes(minutes=1)
+    await house.app.slack.outage.once()
+    await house.passes(seconds=5)
+    assert len(house.said(house.direct)) == 2
+    assert len(house.said("#payments")) == 2
+
+
 # --- not now (F-41, F-42, B091, B092, B093) ----------------------------------------------------------
 
 

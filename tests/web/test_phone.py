@@ -16,7 +16,7 @@ from twilio.request_validator import RequestValidator
 
 from engine.errors import Unavailable
 from engine.models import ORG, DeliveryStatus, IncidentStatus, IncidentView, Method, Via
-from engine.schema import deliveries, incidents
+from engine.schema import deliveries, incidents, metadata
 from engine.store import contacts, people
 from tests.fakes import START
 from tests.web.conftest import AUTH_TOKEN, PHONE, PUBLIC_URL, Answered, Client, World
@@ -27,15 +27,21 @@ EMPTY = '<?xml version="1.0" encoding="UTF-8"?><Response />'
 
 
 async def signed(
-    client: Client, path: str, fields: Mapping[str, str], *, url: str = PUBLIC_URL, method: str = "POST"
+    client: Client,
+    path: str,
+    fields: Mapping[str, str],
+    *,
+    url: str = PUBLIC_URL,
+    method: str = "POST",
+    headers: Mapping[str, str] | None = None,
 ) -> Answered:
     """Send what Twilio would send."""
     if method == "GET":
         path += ("&" if "?" in path else "?") + urlencode(fields)
         fields = {}
     signature = RequestValidator(AUTH_TOKEN).compute_signature(url + path, MultiDict(fields))
-    headers = {"X-Twilio-Signature": signature}
-    return await client(method, path, data=dict(fields) or None, headers=headers)
+    sent = {**(headers or {}), "X-Twilio-Signature": signature}
+    return await client(method, path, data=dict(fields) or None, headers=sent)
 
 
 async def text(client: Client, body: str, sender: str = PHONE) -> str | None:
@@ -234,10 +240,46 @@ async def test_what_is_not_understood_is_answered_by_the_right_form(client: Clie
     assert len(answer) <= 160
 
 
-@pytest.mark.parametrize("word", ["STOP", " stop ", "Start", "UNSUBSCRIBE"])
+@pytest.mark.parametrize(
+    "word", ["STOP", " stop ", "Stopall", "UNSUBSCRIBE", "cancel", "End", "QUIT", "Start", "unstop"]
+)
 async def test_the_carriers_words_are_left_to_the_carrier(client: Client, word: str) -> None:
-    """Their answer is the carrier's, not ours."""
+    """Their answer is the carrier's, not ours (S-17)."""
     assert await text(client, word) is None
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "override ben 2h",
+        "/override @ben 2h",
+        "/oncall me add sms +15005550007",
+        "verify 123456",
+        "cover primary",
+        "snooze 42 4h",
+        "reassign 42 ben",
+        "maintenance checkout 2h",
+        "retry 17",
+        "unresolve 42",
+    ],
+)
+async def test_a_text_can_respond_and_nothing_else(client: Client, world: World, word: str) -> None:
+    """No schedule, contact method, window or message is within reach of who can forge a sender: such a text
+    is answered by what can be said, and changes no row (S-18)."""
+
+    async def rows() -> list[str]:
+        async with world.database.snapshot() as tx:
+            kept = [table for table in metadata.sorted_tables if table.name != "inbound"]  # counts the help
+            return [repr(tuple(row)) for table in kept for row in await tx.execute(sa.select(table))]
+
+    texted(world, incident(42))
+    before = await rows()
+    assert before
+    answer = await text(client, word)
+    assert answer is not None
+    assert "4 or ACK 42" in answer
+    assert world.pager.acts == []
+    assert await rows() == before
 
 
 async def test_an_unknown_number_is_told_nothing(client: Client, world: World) -> None:
@@ -310,6 +352,10 @@ async def test_a_signature_for_another_address_is_refused(client: Client, world:
     fields = {"From": PHONE, "Body": "4"}
     for url in (client.url, "https://evil.example", PUBLIC_URL.replace("https", "http")):
         answer = await signed(client, "/webhooks/twilio/sms", fields, url=url)
+        assert is_a_problem(answer, 403)
+        scheme, _, host = url.partition("://")
+        believed = {"Host": host, "X-Forwarded-Host": host, "X-Forwarded-Proto": scheme}
+        answer = await signed(client, "/webhooks/twilio/sms", fields, url=url, headers=believed)
         assert is_a_problem(answer, 403)
     for url in (PUBLIC_URL, f"{PUBLIC_URL}:443"):
         assert (await signed(client, "/webhooks/twilio/sms", fields, url=url)).status == 200
